@@ -2,10 +2,10 @@
 
 The interval is a paired bootstrap over users, so that differences between users cancel out.
 
-``service/training/work.py`` makes three exceptions. If the settings of the active model beat those
-that the search found, the former are fitted again and promoted without a comparison. A job with
-``promote_unjudged`` lets a candidate serve with too few held-out users. While a version is pinned,
-no candidate is promoted.
+``service/training/model_training.py`` makes three exceptions. If the settings of the active model
+beat those that the search found, the former are fitted anew and promoted without a comparison. A
+job with ``promote_unjudged`` lets a candidate serve that nobody can judge. While a version is
+pinned, no candidate is promoted.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from core.errors import ConfigError, ShapeError
 from core.types import F64
 
 FEWEST_USERS = 200
-"""Fewest held-out users for a comparison."""
+"""Fewest held-out users for a decision by the interval; with fewer, the mean decides."""
 TOLERATED = 0.01
 """Tolerated loss, as a share of the rival's score: similar models may replace one another."""
 RESAMPLES, LEVEL = 2_000, 0.95
@@ -54,20 +54,22 @@ def decide(
     """Compare the scores (users,) of a candidate with its rival's; None if nothing serves yet.
 
     The candidate is refused only if it is clearly worse: the whole interval of the difference lies
-    below -TOLERATED times the rival's mean. With fewer than ``fewest`` users there is no
+    below -TOLERATED times the rival's mean. With fewer than ``fewest`` users nothing is clear, and
+    the better one serves: the mean of the difference decides. Without any user there is no
     comparison, and the candidate serves only if nothing else does.
     """
-    if candidate.size < fewest:
-        if rival is None:
-            return Decision("promoted", f"{_FIRST}; {_few(candidate.size, fewest)}")
-        return Decision("not_judged", _few(candidate.size, fewest))
+    n = candidate.size
     if rival is None:
-        return Decision("promoted", _FIRST)
+        return Decision("promoted", _FIRST if n >= fewest else f"{_FIRST}; {_few(n, fewest)}")
+    if not n:
+        return Decision("not_judged", _few(n, fewest))
     difference = paired_interval(candidate, rival, rng)
     bound = -TOLERATED * float(rival.mean())
     figures = (
         f"{difference.mean:+.4f}, 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
     )
+    if n < fewest:
+        return _of_few(difference, bound, f"{figures}; {_few(n, fewest)}: the better one serves")
     if difference.high < bound:
         return Decision(
             "refused", f"worse than the active model: {figures}, all below {bound:.4f}", difference
@@ -75,8 +77,10 @@ def decide(
     return Decision("promoted", f"not worse than the active model: {figures}", difference)
 
 
-def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Interval:
-    """Return the mean difference (candidate - rival) and its 95 % bootstrap interval over users.
+def paired_interval(
+    candidate: F64, rival: F64, rng: np.random.Generator, *, level: float = LEVEL
+) -> Interval:
+    """Return the mean difference (candidate - rival) and its bootstrap interval over users.
 
     Equation   d_b = mean of d over n users drawn with replacement, b = 1..RESAMPLES;
                the interval lies between quantiles of d_b
@@ -93,12 +97,20 @@ def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Int
         difference[rng.integers(0, n, (min(step, RESAMPLES - at), n))].mean(axis=1)
         for at in range(0, RESAMPLES, step)
     ]
-    low, high = np.quantile(np.concatenate(means), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(difference.mean()), float(low), float(high))
 
 
+def _of_few(difference: Interval, bound: float, figures: str) -> Decision:
+    if difference.mean < bound:
+        return Decision("refused", f"the active model is better: {figures}", difference)
+    return Decision("promoted", f"as good as the active model or better: {figures}", difference)
+
+
 def _few(n: int, fewest: int) -> str:
-    return (
-        f"only {n} held-out users, {fewest} are needed: users who like two items or more "
-        "(and have features, if the model needs them)"
-    )
+    if not n:
+        return (
+            "nobody can judge: that takes users who like two items or more (and have features, "
+            "if the model needs them)"
+        )
+    return f"only {n} users can judge, fewer than {fewest}"

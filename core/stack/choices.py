@@ -1,6 +1,6 @@
 """Judged events for learning to rank: each has candidate items, and the one that the user took."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -63,6 +63,25 @@ class Choices:
         at = self.taken[chosen] - self.ptr[:-1][chosen]
         taken = np.where(self.taken[chosen] >= 0, at + ptr[:-1], -1)
         return Choices(ptr, self.signals[rows], taken, self.length[chosen])
+
+
+def joined(parts: Sequence[Choices]) -> Choices:
+    """Return the events of several tables as one; their signals have the same columns.
+
+    >>> one = choices_of([Choice(np.ones((2, 1), np.float32), taken=1, length=4)])
+    >>> joined([one, one]).taken.tolist()
+    [1, 3]
+    """
+    rows = np.concatenate([[0], np.cumsum([len(part.signals) for part in parts])])
+    moved = list(zip(parts, rows[:-1].tolist(), strict=True))
+    ptr = [part.ptr[1:] + first for part, first in moved]
+    taken = [np.where(part.taken >= 0, part.taken + first, -1) for part, first in moved]
+    return Choices(
+        np.concatenate([np.zeros(1, np.int64), *ptr]),
+        np.concatenate([part.signals for part in parts]),
+        np.concatenate(taken),
+        np.concatenate([part.length for part in parts]),
+    )
 
 
 def choices_of(events: Iterable[Choice]) -> Choices:

@@ -1,4 +1,4 @@
-"""A job without a recipe: it trains what is worth training.
+"""A job without a recipe: it trains what is worth training, of all families or of one.
 
     reading ▶ for each recipe: searching ▶ fitting
             ▶ weighing: which families add to the stack on the hold-out (``worth.py``)
@@ -18,7 +18,6 @@ from core.errors import CoreError
 from core.search.search import Budget
 from core.stack.guard import Guarded
 from service.errors import InvalidTraining, StoreUnavailable
-from service.ranking.families import FAMILIES
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.jobs.records import PROMOTING, JobRecord, JobRecords
@@ -33,6 +32,7 @@ from service.training.candidates import Candidate, Tried, considered
 from service.training.dataset import Dataset
 from service.training.foretelling import first_stack
 from service.training.model_training import ModelTraining
+from service.training.orders import family_of, recipes_of
 from service.training.reading import read_for
 from service.training.reporter import Reporter
 from service.training.weighing import Fitted, Weighed, weigh
@@ -87,10 +87,16 @@ class AllFamilies:
         return InvalidTraining(f"no model could be trained: {reasons}")
 
     def _read(self) -> Dataset:
-        trained = [family for family in FAMILIES.values() if family.trained]
+        families = map(family_of, recipes_of(self._record.model))
+        trained = {family.strategy: family for family in families}
         share = self._reporter.share
         return read_for(
-            trained, self._settings, self._client, self._namespace, with_order=True, on_share=share
+            [*trained.values()],
+            self._settings,
+            self._client,
+            self._namespace,
+            with_order=True,
+            on_share=share,
         )
 
     @contextmanager
@@ -143,7 +149,8 @@ class AllFamilies:
 
     def _weighed(self, data: Dataset, fitted: Sequence[Fitted]) -> Weighed:
         serves, share = bool(self._registry.active()), self._reporter.share
-        return weigh(data, fitted, self._namespace.seed, serves=serves, on_share=share)
+        seed, is_named = self._namespace.seed, self._record.model is not None
+        return weigh(data, fitted, seed, serves=serves, is_named=is_named, on_share=share)
 
     def _published(self, wanted: list[Fitted]) -> list[tuple[ModelTraining, Tried, ModelRecord]]:
         """Judge, refine and publish one after the other; none is kept in memory any longer.
@@ -184,6 +191,9 @@ class AllFamilies:
 
         A family that the gate refused has none in it, unless an earlier model of it serves.
         """
+        if self._record.model is not None:
+            # one that knows a single family says nothing of the others
+            return
         try:
             first = first_stack(self._record.id, found, self._registry.active())
             if first is not None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from core.gate import FEWEST_USERS
 from service.ranking.family import Family
 from service.ranking.strategies import DEFAULT_RECIPE
 from service.store.jobs.records import JobRecord, JobRecords
@@ -14,7 +13,7 @@ from service.store.models.records import SHOWN
 from service.store.models.registry import Registry
 from service.training.afterwards import order_of
 from service.training.dataset import Dataset
-from service.training.orders import TRAINED, family_of
+from service.training.orders import family_of, recipes_of
 
 
 @dataclass
@@ -61,8 +60,10 @@ def considered(
     pins = registry.pins()
     found: list[Candidate] = []
     left_out: list[Tried] = []
+    recipes = recipes_of(record.model)
+    usual = DEFAULT_RECIPE if record.model is None else recipes[0]
     # the families that cost least have the highest numbers; what they leave of the budget is kept
-    for model in reversed(TRAINED):
+    for model in reversed(recipes):
         family = family_of(model)
         serving = served.get(family.strategy)
         serves = serving is not None and serving.model == model
@@ -70,7 +71,9 @@ def considered(
         if family.strategy in pins:
             tried.why = f"version {pins[family.strategy][:SHOWN]} is pinned"
         else:
-            tried.why = _obstacle(family, data, tried)
+            is_named = record.model is not None
+            tried.why = "" if is_named else _missing(family, data, tried)
+            tried.why = tried.why or _unjudged(family, data, tried, usual)
         if tried.why:
             left_out.append(tried)
             continue
@@ -81,14 +84,14 @@ def considered(
 
 def _order(record: JobRecord, model: str, made_it: JobRecord | None) -> JobRecord:
     """Return the order of one recipe; what was stated for the model that serves holds again."""
-    if made_it is None:
-        return replace(record, model=model, parameters={})
+    if made_it is None or record.parameters:
+        return replace(record, model=model)
     allowed = record.promote_unjudged or made_it.promote_unjudged
     return replace(record, model=model, parameters=made_it.parameters, promote_unjudged=allowed)
 
 
-def _obstacle(family: Family, data: Dataset, tried: Tried) -> str:
-    """Return why a recipe cannot learn from the data, or cannot be judged; "" if it can."""
+def _missing(family: Family, data: Dataset, tried: Tried) -> str:
+    """Return why a recipe can learn nothing of its own from the data; "" if it can."""
     known = features_known(data)
     # a model that reads histories too goes on without features once it serves
     bound = not (tried.serves and family.reads_history)
@@ -96,12 +99,16 @@ def _obstacle(family: Family, data: Dataset, tried: Tried) -> str:
         return "no user with a history has features that others share"
     if (family.predicts_stars or family.places_items) and not known["items"]:
         return "no item has features that others share"
-    judges = data.held_out.user_ix.size
-    # what places new items is no rival of the usual recipe: it serves beside it
-    usual = tried.model == DEFAULT_RECIPE or family.places_items
-    if judges < FEWEST_USERS and not (tried.serves or usual):
-        return f"only {judges} held-out users, {FEWEST_USERS} are needed to tell what it adds"
     return ""
+
+
+def _unjudged(family: Family, data: Dataset, tried: Tried, usual: str) -> str:
+    """Return why nobody can judge a recipe; the ``usual`` one is trained all the same."""
+    # what places new items is no rival of the usual recipe: it serves beside it
+    is_usual = tried.model == usual or family.places_items
+    if data.held_out.user_ix.size or tried.serves or is_usual:
+        return ""
+    return "nobody likes two items, so nobody can tell what it adds"
 
 
 def features_known(data: Dataset) -> Mapping[str, bool]:

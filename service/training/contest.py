@@ -1,13 +1,13 @@
 """Measure families together: candidates of the next events, and the stack of any subset."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.kernels.scan import Mask
-from core.stack.choices import Choice, Choices, choices_of, ndcg10, ranks
+from core.stack.choices import Choice, Choices, choices_of, joined, ndcg10, ranks
 from core.stack.guard import Guarded, cross_fitted, guarded
 from core.types import F32, F64, I32, I64
 from service.ranking.asker import Asker
@@ -126,6 +126,19 @@ def contest(
         events.user_ix[kept],
         events.of_beginners[kept],
         seed,
+    )
+
+
+def pooled(parts: Sequence[Contest]) -> Contest:
+    """Return the contests of several splits as one; the rankers of each knew nothing later."""
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        choices=joined([one.choices for one in parts]),
+        headed=np.concatenate([one.headed for one in parts]),
+        user_of=np.concatenate([one.user_of for one in parts]),
+        of_beginners=np.concatenate([one.of_beginners for one in parts]),
     )
 
 

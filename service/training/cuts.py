@@ -5,7 +5,7 @@ user's own latest positives instead.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,11 @@ LATEST = 0.1
 
 Used if no single moment gives enough held-out users.
 """
+SPLITS, JUDGEMENTS = 5, 2 * FEWEST_USERS
+"""Most splits where few users can judge, and how many held-out users in all of them are enough."""
+LEAST_KNOWN = 0.5
+"""Least share of the training data of the first split that an earlier one has: a model of much less
+says little of those that serve."""
 DAY_MS = 86_400_000
 
 
@@ -55,6 +60,8 @@ class Cut:
 
     This is so if no single moment gives enough held-out users.
     """
+    back: int = 0
+    """How often the latest positives of each user were left out before: an earlier split."""
 
     @property
     def holds_out(self) -> bool:
@@ -71,12 +78,23 @@ class Cut:
         """Return whether a model trained up to ``trained_until_ms`` has seen no held-out event."""
         return not self.of_each and trained_until_ms <= self.at_ms
 
-    def known(self, page: Histories, meanings: EventMeanings) -> NDArray[np.bool_]:
-        """Mark the records of a page that are training data."""
+    def parts(
+        self, page: Histories, meanings: EventMeanings
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Mark the records of a page that are training data, and those that come after them.
+
+        An earlier split has neither: the records after its held-out positives are in no part.
+        """
         if self.of_each:
-            return ~_latest(page, meanings)
-        known: NDArray[np.bool_] = page.records["time_ms"] <= self.at_ms
-        return known
+            known = ~_latest(page, meanings, self.back + 1)
+            gone = _latest(page, meanings, self.back) & ~known
+            return known, ~known & ~gone
+        before: NDArray[np.bool_] = page.records["time_ms"] <= self.at_ms
+        return before, ~before
+
+    def earlier(self) -> "Cut":
+        """Return the split before this one, which holds out the positives before the latest."""
+        return replace(self, back=self.back + 1)
 
 
 def _positive(records: NDArray[Any], meanings: EventMeanings) -> NDArray[np.bool_]:
@@ -84,12 +102,14 @@ def _positive(records: NDArray[Any], meanings: EventMeanings) -> NDArray[np.bool
     return meanings.evidence(records["kind"], records["value"]) > 0.0
 
 
-def _latest(page: Histories, meanings: EventMeanings) -> NDArray[np.bool_]:
-    """Mark the held-out positives of each user and every record after the first of them.
+def _latest(page: Histories, meanings: EventMeanings, times: int) -> NDArray[np.bool_]:
+    """Mark the positives that are held out in so many splits, and every record after the first.
 
-    Only the first positive of each item counts as one.
+    Only the first positive of each item counts as one. A user with too few keeps all.
     """
     n = len(page.records)
+    if not times:
+        return np.zeros(n, np.bool_)
     order = np.lexsort((np.arange(n), page.records["time_ms"], page.user_ix))
     user_ix, item = page.user_ix[order], page.records["item"][order].astype(np.int64)
     likes = np.flatnonzero(_positive(page.records, meanings)[order])
@@ -97,7 +117,8 @@ def _latest(page: Histories, meanings: EventMeanings) -> NDArray[np.bool_]:
     new = np.zeros(n, np.int64)
     new[likes[first]] = 1
     count = np.bincount(user_ix, new, len(page.users)).astype(np.int64)
-    held = np.where(count > 1, np.maximum((LATEST * count).astype(np.int64), 1), 0)
+    held = times * np.maximum((LATEST * count).astype(np.int64), 1)
+    held[count <= held] = 0
     upto = np.cumsum(new)
     last = np.cumsum(count)
     marked = np.zeros(n, np.bool_)
@@ -109,8 +130,9 @@ def _latest(page: Histories, meanings: EventMeanings) -> NDArray[np.bool_]:
 class Times:
     """Times of positives: a thinned sample of all, and the first and last time of each user."""
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits = LIMITS, *, until_ms: int | None = None) -> None:
+        """Positives that are dated later than ``until_ms`` count as of then."""
+        self._limits, self._until_ms = limits, until_ms
         self._sample: list[I64] = []
         self._size, self._stride = 0, 1
         self._first: list[I64] = []
@@ -121,6 +143,8 @@ class Times:
         """Add the positives of a page."""
         positive = _positive(page.records, meanings)
         time, user_ix = page.records["time_ms"][positive], page.user_ix[positive]
+        if self._until_ms is not None:
+            time = np.minimum(time, self._until_ms)
         first = np.full(len(page.users), np.iinfo(np.int64).max)
         last = np.full(len(page.users), np.iinfo(np.int64).min)
         np.minimum.at(first, user_ix, time)

@@ -25,7 +25,7 @@ from core.types import F32, I64
 from service.ranking.family import Family
 from service.store.catalogue.documents import Body
 from service.store.profiles.history_reader import Histories
-from service.training.cuts import LIMITS, Cut, Limits, Times
+from service.training.cuts import JUDGEMENTS, LEAST_KNOWN, LIMITS, SPLITS, Cut, Limits, Times
 from service.training.material import Material
 
 MOST_HELD_OUT = 20_000
@@ -106,6 +106,13 @@ class Dataset:
     order: "Order | None" = None
     described: Described | None = None
     """What is said of the items, whether or not anything is said of users."""
+    earlier: "tuple[Dataset, ...]" = ()
+    """Earlier splits of the same histories, where few users can judge."""
+
+    @property
+    def splits(self) -> "tuple[Dataset, ...]":
+        """Return all splits that judge: the dataset itself, then the earlier ones."""
+        return (self, *self.earlier)
 
     @property
     def at_cut(self) -> Material:
@@ -127,7 +134,10 @@ class Dataset:
         rated = self.rated if family.predicts_stars else None
         order = self.order if family.reads_order else None
         described = self.described if family.reads_item_features else None
-        return replace(self, encoded=encoded, rated=rated, order=order, described=described)
+        earlier = tuple(one.read_by(family) for one in self.earlier)
+        return replace(
+            self, encoded=encoded, rated=rated, order=order, described=described, earlier=earlier
+        )
 
     def _material(
         self, pairs: Interactions, rated: RatedPairs | None, steps: Steps | None
@@ -176,11 +186,15 @@ def read(
     with_items: bool = False,
     with_ratings: bool = False,
     with_order: bool = False,
+    until_ms: int | None = None,
     limits: Limits = LIMITS,
     on_progress: Progress = lambda share: None,
 ) -> Dataset:
-    """Return the dataset of a namespace; it is empty if there is no positive."""
-    times, encoder = Times(limits), EncoderFit(np.random.default_rng(0))
+    """Return the dataset of a namespace; it is empty if there is no positive.
+
+    ``until_ms`` is the latest time that an event may have; a later one is that of a bad clock.
+    """
+    times, encoder = Times(limits, until_ms=until_ms), EncoderFit(np.random.default_rng(0))
     n_users = 0
     for page in reader.pages():
         times.add(page, meanings)
@@ -191,20 +205,40 @@ def read(
     chosen = encoder.encoder() if with_documents else None
     items, described = _encoded_items(reader) if with_items else (None, None)
     most_rated = limits.rated if with_ratings else 0
-    data: Dataset
-    for cut in times.cuts():
+
+    def split(cut: Cut) -> Dataset:
         building = _Building(
             reader, meanings, cut, chosen, items, most_rated=most_rated, with_order=with_order
         )
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
-        data = replace(building.finish(), described=described)
+        return replace(building.finish(), described=described)
+
+    for cut in times.cuts():
+        data = split(cut)
         if data.held_out.user_ix.size >= FEWEST_USERS:
             break
+    data = replace(data, earlier=tuple(_earlier(data, split)))
     if data.encoded is None:
         return data
     return replace(data, encoded=replace(data.encoded, left_out=encoder.left_out))
+
+
+def _earlier(data: Dataset, split: Callable[[Cut], Dataset]) -> Iterator[Dataset]:
+    """Yield earlier splits, until enough users have judged in all of them together."""
+    judges = data.held_out.user_ix.size
+    if judges >= FEWEST_USERS:
+        return
+    least = LEAST_KNOWN * len(data.known)
+    for _ in range(SPLITS - 1):
+        if judges >= JUDGEMENTS or not data.held_out.user_ix.size:
+            return
+        data = split(data.cut.earlier())
+        judges += data.held_out.user_ix.size
+        if not data.held_out.user_ix.size or len(data.known) < least:
+            return
+        yield data
 
 
 def _encoded_items(reader: HistorySource) -> tuple[EncodedItems, Described]:
@@ -256,18 +290,18 @@ class _Building:
         self._links: list[tuple[int, str, float]] = []
 
     def add(self, page: Histories) -> None:
-        known = self._cut.known(page, self._meanings)
+        known, later = self._cut.parts(page, self._meanings)
         learned, seen = self._rows(page, known)
         self._known.append(learned)
-        self._whole.append(self._rows(page, np.ones_like(known))[0])
+        self._whole.append(self._rows(page, known | later)[0])
         if self._cut.holds_out:
-            self._add_held_out(page, learned, seen, self._rows(page, ~known)[0])
+            self._add_held_out(page, learned, seen, self._rows(page, later)[0])
         if self._encoder is not None:
             self._add_documents(page.users, self._encoder)
         if self._rated is not None:
             self._rated.add(page, self.n_users, known)
         if self._order is not None:
-            self._order.add(page, known)
+            self._order.add(page, known, later)
         self.n_users += len(page.users)
 
     def _rows(
@@ -350,11 +384,12 @@ class _Orders:
         self._later: list[Steps] = []
         self._whole: list[Steps] = []
 
-    def add(self, page: Histories, known: NDArray[np.bool_]) -> None:
+    def add(self, page: Histories, known: NDArray[np.bool_], later: NDArray[np.bool_]) -> None:
         records = page.records
         weight = self._meanings.meaning(records["kind"], records["value"]).weight
         counts = (weight > 0.0) & (records["item"] < self._n_items)
-        kinds = (self._known, counts & known), (self._later, counts & ~known), (self._whole, counts)
+        whole = counts & (known | later)
+        kinds = (self._known, counts & known), (self._later, counts & later), (self._whole, whole)
         for parts, chosen in kinds:
             # the records of a user are already in order
             ptr = np.searchsorted(page.user_ix[chosen], np.arange(len(page.users) + 1))

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.batch.snapshot import encoders_of
 from core.errors import SnapshotFormat
-from core.gate import FEWEST_USERS, Decision, decide
+from core.gate import Decision, decide
 from core.search.search import Budget
 from core.snapshot import Snapshot, mapped
 from service.errors import VersionConflict
@@ -26,7 +26,8 @@ from service.training.orders import family_of
 from service.training.recipe import ServedRecipe
 from service.training.recipes import checked
 from service.training.reporter import Reporter
-from service.training.validation import Validation, validated_popular
+from service.training.splits import first_lead, popular_splits, validated_splits
+from service.training.validation import Validation
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class ModelTraining:
 
     def judge(self, data: Dataset, fitted: Any, config: Any) -> Judged:
         """Compare the candidate with the model that serves."""
-        validation = self.recipe.validated(data, fitted)
+        validation = validated_splits(self.recipe, data, fitted, config)
         candidate = Contender(self.model, fitted, config, validation)
         self._reporter.share(0.3)
         version = self._registry.active().get(self.family.strategy)
@@ -86,11 +87,13 @@ class ModelTraining:
             scores = None if rival is None else rival.validation.scores
             rng = np.random.default_rng(self._seed)
             decision = decide(candidate.validation.scores, scores, rng)
-        popular = validated_popular(data)
+        popular = popular_splits(self.recipe, data)
+        lead = first_lead(candidate.validation, popular)
         metrics = {
             **candidate.validation.metrics,
-            **_lead(candidate.validation, popular),
-            "judges": int(data.held_out.user_ix.size),
+            **({} if lead is None else {LEAD: lead}),
+            "judges": candidate.validation.scores.size,
+            "splits": len(data.splits),
             "held_out": data.cut.says,
             "popular": popular.metrics,
             "rival": {} if rival is None else rival.validation.metrics,
@@ -155,7 +158,8 @@ class ModelTraining:
         if record.model == self.model and config == candidate.config:
             return candidate
         refitted = recipe.fit(data.at_cut, config)
-        return Contender(record.model, refitted, config, recipe.validated(data, refitted))
+        validation = validated_splits(recipe, data, refitted, config)
+        return Contender(record.model, refitted, config, validation)
 
     def _would_rather_keep(self, rival: Contender, candidate: Contender) -> bool:
         """Return whether the serving settings beat those that the search found.
@@ -165,8 +169,8 @@ class ModelTraining:
         comparable = rival.model == candidate.model and rival.config is not None
         if self._record.parameters or not comparable or rival is candidate:
             return False
-        enough = candidate.validation.scores.size >= FEWEST_USERS
-        return enough and rival.validation.scores.mean() >= candidate.validation.scores.mean()
+        ours, found = (one.validation.scores for one in (rival, candidate))
+        return bool(found.size and ours.mean() >= found.mean())
 
     def _decision(self, decision: Decision, serving: str | None) -> dict[str, Any]:
         outcome, reason = decision.outcome, decision.reason
@@ -215,15 +219,6 @@ def _has_columns_of(encoded: EncodedUsers | None, served: Snapshot) -> bool:
     users, items = encoders_of(served)
     now = encoders(encoded)
     return not users.width or (users, items) == (now["encoder"], now["item_encoder"])
-
-
-def _lead(candidate: Validation, popular: Validation) -> dict[str, float]:
-    """Return the model's lead over popularity, which gives its initial weight in the mixture.
-
-    The answer is empty if too few users are held out.
-    """
-    enough = candidate.scores.size >= FEWEST_USERS
-    return {LEAD: candidate.lead(popular)} if enough else {}
 
 
 def _kept(rival: Contender, candidate: Contender) -> str:

@@ -3,7 +3,7 @@
 Users are known by their pairs before the cut (fold-in) or by their features.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from core import ranking_metrics
 from core.batch.popularity import Popular
 from core.interactions import Interactions
 from core.ranking_metrics import Hits
-from core.types import F32, F64, I32
+from core.types import F32, F64, I32, I64
 from service.ranking.pool import Pool, chosen
 from service.training.answers import Answers, Asked, UserVectors
 from service.training.dataset import Dataset, HeldOut
@@ -32,13 +32,21 @@ class Validation:
     """The ranking metrics of one model for the held-out users."""
 
     found: Hits
+    """One row for each held-out user, in each split."""
     more: Mapping[str, float] = field(default_factory=dict)
     """Other metrics of this kind of model, by name."""
+    user_ix: I64 | None = None
+    """The user of each row, if several splits were pooled."""
 
     @property
     def scores(self) -> F64:
-        """Return the score of each held-out user, (users,)."""
-        return ranking_metrics.ndcg(self.found, GATE_DEPTH)
+        """Return the score of each held-out user, (users,); the mean of all splits."""
+        scores = ranking_metrics.ndcg(self.found, GATE_DEPTH)
+        if self.user_ix is None:
+            return scores
+        _, user, counts = np.unique(self.user_ix, return_inverse=True, return_counts=True)
+        means: F64 = np.bincount(user, scores) / counts
+        return means
 
     def lead(self, other: "Validation") -> float:
         """Return the lead over ``other`` in the mean reciprocal rank of held-out items."""
@@ -51,6 +59,18 @@ class Validation:
         measured = self.found.wanted.size > 0
         means = ranking_metrics.means(self.found, (GATE_DEPTH, DEPTH)) if measured else {}
         return {**means, **self.more}
+
+
+def pooled(parts: Sequence[Validation], splits: Sequence[Dataset]) -> Validation:
+    """Return the validation of several splits as one; other metrics are those of the first."""
+    if len(parts) == 1:
+        return parts[0]
+    found = Hits(
+        np.concatenate([one.found.hit for one in parts]),
+        np.concatenate([one.found.wanted for one in parts]),
+    )
+    users = np.concatenate([one.held_out.user_ix for one in splits])
+    return Validation(found, parts[0].more, users)
 
 
 def validated(dataset: Dataset, answers: Answers) -> Validation:

@@ -1,25 +1,32 @@
 """Weighing: choose the fitted recipes that a job without a recipe goes on to train, and say why."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from core.gate import FEWEST_USERS, Interval, paired_interval
+from core.errors import DataError
+from core.gate import FEWEST_USERS, LEVEL, Interval, paired_interval
 from core.stack.guard import Guarded
+from core.stack.learning import FEWEST
 from service.ranking.ranker import Ranker
 from service.training.candidates import Tried
-from service.training.contest import Contest, contest_of
+from service.training.contest import Contest, contest_of, pooled
 from service.training.dataset import Dataset
 from service.training.model_training import ModelTraining
 from service.training.next_events import NextEvents, next_events
 from service.training.placing import foreseen
 from service.training.settled import COUNTED, ranker_of
-from service.training.validation import validated_popular
+from service.training.splits import popular_splits, validated_splits
 from service.training.worth import Worth, worth
 
 OnShare = Callable[[float], None]
+LEVEL_OF_FEW = 0.68
+"""Level of the interval that must lie above 0 where few can judge: one standard error.
+
+At 95 % next to nothing would ever be sure, and a family too many costs a small community little."""
 
 
 @dataclass(frozen=True)
@@ -48,31 +55,50 @@ class Weighed:
 
 
 def weigh(
-    data: Dataset, fitted: Sequence[Fitted], seed: int, *, serves: bool, on_share: OnShare
+    data: Dataset,
+    fitted: Sequence[Fitted],
+    seed: int,
+    *,
+    serves: bool,
+    is_named: bool = False,
+    on_share: OnShare,
 ) -> Weighed:
-    """Choose what adds to the rest; ``serves`` tells whether any trained model serves yet."""
+    """Choose what adds to the rest.
+
+    ``serves`` tells whether any trained model serves yet, ``is_named`` whether the order names the
+    family: then its best recipe is chosen in any case.
+    """
     judges = int(data.held_out.user_ix.size)
     metrics: dict[str, Any] = {"judges": judges, "held_out": data.cut.says}
-    if judges < FEWEST_USERS:
-        return _too_few(fitted, metrics)
+    if not judges:
+        return _nobody(fitted, metrics)
+    metrics["splits"] = len(data.splits)
+    level = LEVEL if judges >= FEWEST_USERS else LEVEL_OF_FEW
     for one in fitted:
         if not one.training.family.reads_history:
-            _weigh_by_features(one, seed)
+            _weigh_by_features(one, seed, level)
     by_history = {one.tried.model: one for one in fitted if one.training.family.reads_history}
     table = _contest(data, by_history, seed, on_share)
     families = {name: one.tried.strategy for name, one in by_history.items()}
-    found = worth(table, [*COUNTED], families, seed)
+    found = worth(table, [*COUNTED], families, seed, level=level)
     for name, what in found.items():
         _note(by_history[name].tried, what, float(table.alone(name).mean()))
     events = next_events(data)
     for name, one in by_history.items():
         if one.training.family.places_items and not one.tried.chosen:
             _weigh_by_documents(one, table.rankers[name], events, seed)
-    if not serves and not any(one.tried.chosen for one in fitted):
-        _choose_the_first(found, by_history)
+    if not any(one.tried.chosen for one in fitted):
+        if is_named:
+            _choose_the_best(by_history, "it is the best of its family")
+        elif not serves and judges < FEWEST_USERS:
+            _choose_the_best(by_history, "it is the best alone, and nothing else was trained yet")
+        elif not serves:
+            _choose_the_first(found, by_history)
     wanted = _wanted(fitted)
     names = [*COUNTED, *(one.tried.model for one in wanted if one.tried.model in by_history)]
     stack = table.stack(names)
+    if stack is not None and judges < FEWEST_USERS:
+        stack = _of_few(table, names, stack, seed)
     metrics |= {
         "events": table.user_of.size,
         "ndcg@10": float(table.gains(names).mean()),
@@ -82,9 +108,9 @@ def weigh(
     return Weighed(wanted, _stopped(fitted), metrics, stack)
 
 
-def _too_few(fitted: Sequence[Fitted], metrics: dict[str, Any]) -> Weighed:
+def _nobody(fitted: Sequence[Fitted], metrics: dict[str, Any]) -> Weighed:
     """Go on with everything: it is the usual recipe, and what serves."""
-    why = f"only {metrics['judges']} held-out users, {FEWEST_USERS} are needed to tell what adds"
+    why = "nobody likes two items, so nobody can tell what adds"
     for one in fitted:
         one.tried.chosen, one.tried.why = not one.tried.serves, why
     trained = ", ".join(one.tried.model for one in fitted)
@@ -92,23 +118,61 @@ def _too_few(fitted: Sequence[Fitted], metrics: dict[str, Any]) -> Weighed:
 
 
 def _contest(data: Dataset, fitted: Mapping[str, Fitted], seed: int, on_share: OnShare) -> Contest:
-    trained = {
-        name: ranker_of(one.training.family, one.training.recipe, one.model, one.data.encoded)
-        for name, one in fitted.items()
-    }
-    return contest_of(trained, data, seed, lambda share: on_share(0.5 * share))
+    """Let all rankers compete in each split, each time made of what was known at its cut."""
+    n, found = len(data.splits), list[Contest]()
+    for at, split in enumerate(data.splits):
+        try:
+            trained = {name: _ranker(one, at) for name, one in fitted.items()}
+        except DataError:
+            # too little was known at that time to make all of them
+            break
+        found.append(contest_of(trained, split, seed, partial(_share_of_split, on_share, at, n)))
+    return pooled(found)
 
 
-def _weigh_by_features(one: Fitted, seed: int) -> None:
+def _of_few(table: Contest, names: Sequence[str], stack: Guarded, seed: int) -> Guarded | None:
+    """Return the stack unless it has too few events, as a follower would say (None).
+
+    Its best ranker must be better alone by a standard error: fitted to three quarters of a few
+    events, the stack is judged worse than the whole one is.
+    """
+    if np.count_nonzero(table.choices.taken >= 0) < FEWEST:
+        return None
+    if stack.alone is None:
+        return stack
+    alone, mine = table.alone(str(stack.alone)), table.gains(names)
+    rng = np.random.default_rng(seed)
+    better = paired_interval(alone, mine, rng, level=LEVEL_OF_FEW).low > 0.0
+    return stack if better else replace(stack, alone=None)
+
+
+def _share_of_split(on_share: OnShare, at: int, n: int, share: float) -> None:
+    on_share(0.5 * (at + share) / n)
+
+
+def _ranker(one: Fitted, at: int) -> Ranker:
+    """Return the ranker of split ``at``; that of the first one is fitted already."""
+    training, own = one.training, one.data.splits[at]
+    model = one.model if at == 0 else training.fit(training.recipe.held_out(own), one.config)
+    return ranker_of(training.family, training.recipe, model, own.encoded)
+
+
+def _weigh_by_features(one: Fitted, seed: int, level: float) -> None:
     """Choose a family without histories if it beats popularity for users whom it knows so alone."""
-    own, popular = one.training.recipe.validated(one.data, one.model), validated_popular(one.data)
+    recipe, data = one.training.recipe, one.data
+    own = validated_splits(recipe, data, one.model, one.config)
     n = own.scores.size
-    if n < FEWEST_USERS:
-        one.tried.why = f"only {n} held-out users with features, {FEWEST_USERS} are needed"
+    if not n:
+        one.tried.why = "nobody with features can judge it"
         return
+    popular = popular_splits(recipe, data)
     added = paired_interval(own.scores, popular.scores, np.random.default_rng(seed))
-    found = Worth(added, chosen=added.low > 0.0, beside=("popular",))
+    low = paired_interval(own.scores, popular.scores, np.random.default_rng(seed), level=level).low
+    enough = n >= FEWEST_USERS or level < LEVEL
+    found = Worth(added, chosen=enough and low > 0.0, beside=("popular",))
     _note(one.tried, found, float(own.scores.mean()))
+    if not enough:
+        one.tried.why = f"only {n} held-out users with features, {FEWEST_USERS} are needed"
 
 
 def _weigh_by_documents(one: Fitted, ranker: Ranker, events: NextEvents, seed: int) -> None:
@@ -127,6 +191,14 @@ def _weigh_by_documents(one: Fitted, ranker: Ranker, events: NextEvents, seed: i
 def _note(tried: Tried, found: Worth, alone: float) -> None:
     tried.ndcg10, tried.added = alone, asdict(found.added)
     tried.chosen, tried.why = found.chosen, found.says
+
+
+def _choose_the_best(fitted: Mapping[str, Fitted], why: str) -> None:
+    """Choose the recipe that ranks best alone: with a few events that says more than what adds."""
+    best = max(fitted, key=lambda name: fitted[name].tried.ndcg10 or 0.0, default=None)
+    if best is not None:
+        fitted[best].tried.chosen = True
+        fitted[best].tried.why += f"; {why}"
 
 
 def _choose_the_first(found: Mapping[str, Worth], fitted: Mapping[str, Fitted]) -> None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from core.gate import Interval, paired_interval
+from core.gate import LEVEL, Interval, paired_interval
 from core.types import F64
 
 
@@ -41,12 +41,14 @@ def worth(
     base: Sequence[str],
     strategies: Mapping[str, str],
     seed: int,
+    *,
+    level: float = LEVEL,
 ) -> dict[str, Worth]:
     """Choose recipes one after the other, each time the one that adds most to those before.
 
-    ``strategies`` has the family of each recipe; of one family at most one recipe is chosen. A
-    recipe is chosen only if it adds more than noise: the lower end of the paired 95 % interval over
-    users is above 0. Families that were not chosen have the figures of the last round.
+    ``strategies`` has the family of each recipe; of one family at most one recipe is chosen. It
+    ends when nothing that is left adds more than the noise: the lower end of the paired interval
+    over users, at this level, is above 0. What was not chosen has the figures of the last round.
 
     >>> class Added:
     ...     def gains(self, names):
@@ -66,10 +68,14 @@ def worth(
             added = paired_interval(score, now, np.random.default_rng(seed))
             found[name] = Worth(added, chosen=False, beside=beside)
         best = max(scores, key=lambda name: found[name].added.mean)
-        if found[best].added.low <= 0.0:
+        if _low(scores[best], now, seed, level) <= 0.0:
             break
         found[best] = Worth(found[best].added, chosen=True, beside=beside)
         chosen.append(best)
         now = scores[best]
         left = {name: one for name, one in left.items() if one != strategies[best]}
     return {name: found[name] for name in [*chosen, *(n for n in strategies if n not in chosen)]}
+
+
+def _low(score: F64, now: F64, seed: int, level: float) -> float:
+    return paired_interval(score, now, np.random.default_rng(seed), level=level).low

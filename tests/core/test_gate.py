@@ -40,12 +40,22 @@ def test_a_loss_within_one_percent_is_accepted() -> None:
     assert decide(rival * 0.992, rival, np.random.default_rng(5)).outcome == "promoted"
 
 
-def test_with_few_users_the_gate_does_not_compare() -> None:
+@pytest.mark.parametrize("n", [1, 6, 199])
+def test_with_few_users_the_better_one_serves(n: int) -> None:
     rng = np.random.default_rng(6)
-    rival = scores(rng, n=199)
-    decision = decide(rival - 0.3, rival, rng)
+    rival = 0.1 + scores(rng, n=n)
+    found = [decide(rival + by, rival, rng) for by in (-0.05, 0.0, 0.05)]
+    assert [one.outcome for one in found] == ["refused", "promoted", "promoted"]
+    assert all(
+        f"only {n} users can judge, fewer than 200: the better" in one.reason for one in found
+    )
+
+
+def test_without_any_user_there_is_no_comparison() -> None:
+    none = np.zeros(0)
+    decision = decide(none, none, np.random.default_rng(6))
     assert decision.outcome == "not_judged"
-    assert "only 199 held-out users" in decision.reason
+    assert "nobody can judge" in decision.reason
 
 
 @pytest.mark.parametrize("n", [0, 5, 500])

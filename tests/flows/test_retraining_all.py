@@ -8,7 +8,7 @@ import pytest
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys
 from service.store.models.mixture import read_first_stack
-from service.training.orders import TRAINED
+from service.training.orders import TRAINED, recipes_of
 from tests.flows.shop import Shop, shop
 from tests.histories import Record, half_in_order, world
 from tests.server import wait_until
@@ -105,17 +105,27 @@ def test_a_pinned_family_is_left_alone(room, redis_url, namespace):
         assert here.serving["fbgd"] == first.version
 
 
-def test_with_few_users_only_the_usual_recipe_is_trained(room, redis_url, namespace):
+def test_few_users_judge_what_adds_and_the_second_training_serves_too(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(users=40)) as here:
         job = here.trained(model=None)
         found = tried(job)
+        assert (job.metrics["judges"], job.metrics["splits"]) == (40, 5)
+        assert None not in {found[name]["ndcg10"] for name in ("fbgd", "neighbours", "sequence")}
+        chosen = {one["strategy"]: one["version"] for one in job.tried if one["chosen"]}
+        assert here.serving == chosen
+        assert read_first_stack(here.client, here.settings.namespace) is not None
+        again = here.trained(model=None, budget_s=0.5)
+        outcomes = {one["decision"]["outcome"] for one in again.tried if one["version"]}
+        assert outcomes <= {"promoted", "refused"}
+
+
+def test_with_nobody_to_judge_the_usual_recipe_is_trained(room, redis_url, namespace):
+    alone = [Record(f"u{n}", n % 3) for n in range(30)]
+    with shop(room, redis_url, namespace, alone) as here:
+        found = tried(here.trained(model=None))
         assert here.serving == {"fbgd": found["fbgd"]["version"]}
-        assert found["fbgd"]["ndcg10"] is None
-        says = "only 40 held-out users, 200 are needed to tell what it adds"
+        says = "nobody likes two items, so nobody can tell what it adds"
         assert found["neighbours"]["why"] == found["sequence"]["why"] == says
-        again = tried(here.trained(model=None, budget_s=0.5))
-        assert again["fbgd"]["decision"]["outcome"] in {"not_judged", "promoted"}
-        assert set(here.serving) == {"fbgd"}
 
 
 @pytest.mark.parametrize("events", [[Record("ada", 0)], [Record("ada", 0), Record("bob", 0)]])
@@ -207,3 +217,15 @@ def test_a_trainer_that_is_stopped_ends_the_job(room, redis_url, namespace):
         assert here.trainer.wait() == 0
         assert "the trainer was stopped" in str(here.ended(job, deadline_s=1).error)
         assert here.serving == {}
+
+
+def test_an_order_that_names_a_strategy_trains_the_best_of_its_recipes(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(users=220)) as here:
+        job = here.trained(model="ocmf", budget_s=0.5)
+        assert (job.status, job.model, job.version) == ("succeeded", "ocmf", None), job.error
+        assert {one["model"] for one in job.tried} == set(recipes_of("ocmf"))
+        [best] = [one for one in job.tried if one["chosen"]]
+        assert best["ndcg10"] == max(one["ndcg10"] for one in job.tried)
+        assert here.serving == {"ocmf": best["version"]}
+        # a stack of one family says nothing of the others
+        assert read_first_stack(here.client, namespace) is None

@@ -13,6 +13,7 @@ from service.learning.rebuild import rebuild
 from service.serving.popularity import Popularity
 from service.settings import Settings
 from service.store.connection import connect_async
+from service.store.keys import PartitionKeys
 from service.store.log.codec import DELETE_RATING
 from service.store.profiles.counters import CountsReader, read_counts
 from service.store.profiles.history_reader import Histories
@@ -128,24 +129,26 @@ def _name(feed: Feed, number: int) -> str:
     return next(name for name, at in feed.numbers.items() if at == number)
 
 
-def test_an_api_process_does_not_call_such_an_item_trending(learned_api, redis_url, namespace):
+def test_an_api_process_does_not_call_such_an_item_trending(
+    learned_api, redis_url, namespace, client
+):
     for user in ("ann", "bob", "eve"):
         sequence = learned_api.rate(user, "a", 5)
     sequence = learned_api.rate("ann", "b", 5)
     learned_api("GET", f"/v1/users/ann/predictions/a?min_sequence={sequence}")
 
-    async def orders(change):
-        async with connect_async(redis_url, role="test") as client:
-            reader = CountsReader(client, namespace, 1)
-            [(generation, _)] = await reader.watermarks()
-            rows = await reader.rows(0, generation)
-            rows[1, TIME] = change
-            await client.set(reader._keys[0].counts(generation), rows.tobytes())
-            popularity = Popularity(reader, 168.0)
+    key = PartitionKeys(namespace, 0).counts(0)
+    rows = read_counts(client, key)
+    rows[1, TIME] = IN_2099_MS
+    client.set(key, rows.tobytes())
+
+    async def orders():
+        async with connect_async(redis_url, role="test") as connection:
+            popularity = Popularity(CountsReader(connection, namespace, 1), 168.0)
             await popularity.refresh()
             return popularity.current
 
-    found = learned_api.run(orders(IN_2099_MS))
+    found = learned_api.run(orders())
     assert found.trending[0].tolist() == [0]
     assert found.popular[0].tolist() == [0, 1]
 

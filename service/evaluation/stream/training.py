@@ -26,7 +26,7 @@ from service.training.dataset import Dataset
 from service.training.foretelling import first_stack
 from service.training.recipe import ServedRecipe
 from service.training.settled import COUNTED, Settled, ranker_of
-from service.training.validation import validated_popular
+from service.training.splits import first_lead, popular_splits, validated_splits
 
 OnShare = Callable[[float], None]
 USERS_AT_ONCE = 5_000
@@ -151,9 +151,8 @@ def _trained(one: Settled, data: Dataset, through: int) -> _Made:
         raise TypeError(f"{one.family.strategy} is counted, not trained")
     data = recipe.held_out(data)
     fitted = recipe.fit(data.at_cut, one.config)
-    validation = recipe.validated(data, fitted)
-    enough = validation.scores.size >= FEWEST_USERS
-    lead = validation.lead(validated_popular(data)) if enough else None
+    validation = validated_splits(recipe, data, fitted, one.config)
+    lead = first_lead(validation, popular_splits(recipe, data))
     ranker = at_cut = ranker_of(one.family, recipe, fitted, through={PARTITION: through})
     if data.cut.holds_out:
         fitted = recipe.fit(data.now, one.config, previous=fitted)

@@ -22,9 +22,8 @@ from service.store.models.mixture import (
 )
 
 SURE = 0.1
-"""Assumed lead of a first model that the gate had too few users for: others get no weight.
-
-A family that is not trusted begins as far behind instead, and counts once it has earned it."""
+"""How far a family that is not trusted begins behind popularity, unless it was judged: it counts
+once it has earned it."""
 TRIED = 200
 """Number of events after which a stack's learned weights are better than those of a training."""
 KEEP = 1.0 - 1e-4
@@ -36,7 +35,7 @@ class TrainedModel(NamedTuple):
 
     version: str
     lead: float | None
-    """Its mean reciprocal rank less that of popularity; None: the gate had too few users."""
+    """Its mean reciprocal rank less that of popularity; None: nobody could judge it."""
     trusted: bool = True
     """See ``Family.trusted``."""
 
@@ -227,8 +226,11 @@ def _of(names: Iterable[str], weight: Mapping[str, float]) -> dict[str, float]:
 
 
 def _leads(trained: Mapping[str, TrainedModel]) -> dict[str, float]:
-    """Return each model's lead over popularity; a trusted model without one gets the best lead."""
-    best = max((one.lead for one in trained.values() if one.lead is not None), default=SURE)
+    """Return each model's lead over popularity; a trusted one without it gets the best lead.
+
+    If nobody could judge any model, none leads.
+    """
+    best = max((one.lead for one in trained.values() if one.lead is not None), default=0.0)
     return {
         name: one.lead if one.lead is not None else best if one.trusted else -SURE
         for name, one in trained.items()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from core.batch.neighbours import config as neighbours
@@ -10,6 +11,7 @@ from core.batch.neighbours.fit import fit
 from core.batch.neighbours.model import Neighbours
 from core.batch.neighbours.search import search
 from core.batch.neighbours.snapshot import neighbours_of, of_neighbours
+from core.errors import DataError
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from core.types import F32
@@ -47,7 +49,12 @@ class NeighboursRecipe:
         pairs, base = material.pairs, self.settings.config(given)
         if not searchable(pairs.liked):
             budget = replace(budget, seconds=0.0)
-        return Searched(search(pairs, base, budget, fixed=frozenset(given), on_trial=on_share))
+        searched = partial(search, pairs, base, fixed=frozenset(given), on_trial=on_share)
+        try:
+            return Searched(searched(budget))
+        except DataError:
+            # the users with two likes have so few that no split holds out enough
+            return Searched(searched(replace(budget, seconds=0.0)))
 
     def fit(
         self, material: Material, config: NeighboursConfig, *, previous: Neighbours | None = None

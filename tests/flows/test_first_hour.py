@@ -1,0 +1,98 @@
+"""The first hour: an empty service, an import, and personal lists without any further command."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.small_worlds import SmallWorld, Told, send, slates_ndcg
+from service.cli.next_training import wait_for_lists
+from service.client import ServiceClient, ndjson, segment
+from service.demo.sample_world import SampleWorld
+from service.processes.child import ServiceProcess
+from tests.service.running import hedgerow, service
+
+pytestmark = pytest.mark.flow
+
+
+@pytest.fixture
+def running(room: Path) -> Iterator[ServiceProcess]:
+    """Run a service with the usual schedule."""
+    with service(room, retrain_after_events=None, retrain_budget_s=2.0) as whole:
+        with whole.client() as client:
+            client.wait_until_ready()
+        yield whole
+
+
+@pytest.fixture
+def client(running: ServiceProcess) -> Iterator[ServiceClient]:
+    with running.client() as client:
+        yield client
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_bytes(ndjson(rows))
+    return str(path)
+
+
+def test_an_import_alone_brings_personal_lists(running, client, room):
+    world = SampleWorld(n_users=120, n_items=150)
+    ratings = [
+        {"user": one.user, "item": one.item, "rating": one.rating, "timestamp": one.timestamp_ms}
+        for one in islice(world.events(), 4_000)
+    ]
+    items = lines(room / "items.ndjson", [item.document() for item in world.items])
+    file = lines(room / "ratings.ndjson", ratings)
+    done = hedgerow("import", file, "--items", items, "--wait", "--json", "--url", running.url)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["training"]["status"] == "succeeded", told
+    assert (told["training"]["who"], told["training"]["why"]) == ("schedule", "events")
+    assert "a training begins by itself after" in told["next"]
+    [users] = [{row["user"] for row in ratings}]
+    slates = [client.get(f"/v1/users/{segment(user)}/recommendations", k=5) for user in users]
+    personal = [slate for slate in slates if slate["strategy"] not in {"popular", "online", "next"}]
+    assert len(personal) >= 0.95 * len(users)
+    assert len({tuple(one["item"] for one in slate["items"]) for slate in slates}) > len(users) / 2
+
+
+def test_an_import_says_what_happens_next(running, room):
+    few = lines(room / "few.ndjson", [{"user": "ada", "item": "heat", "kind": "view"}])
+    said = hedgerow("import", few, "--url", running.url).stderr
+    assert "nothing is trained yet; a training begins by itself after 19 more events" in said
+    views = [{"user": f"u{n % 8}", "item": f"i{n % 7}", "kind": "view"} for n in range(40)]
+    said = hedgerow("import", lines(room / "views.ndjson", views), "--url", running.url).stderr
+    begins = "a training begins by itself within seconds: personal lists come with it"
+    assert begins in said or "a training is under way" in said
+
+
+def test_a_small_shop_has_personal_lists_and_goes_on_learning(client):
+    world = SmallWorld(80, 36, 2)
+    told = world.told()
+    client.upload("/v1/items", ndjson(world.documents()))
+    send(client, told.events)
+    first = wait_for_lists(client)
+    assert first is not None
+    assert first["decision"]["outcome"] == "promoted", first
+    assert better_than_popular(client, told) >= BETTER
+    before = client.get("/v1/models")["active"]
+    more = SmallWorld(80, 36, 2, seed=1).told().events
+    send(client, [row | {"user": f"{row['user']}-too"} for row in more])
+    second = wait_for_lists(client)
+    assert second is not None
+    assert second["id"] != first["id"]
+    judged = [one["decision"] for one in second["tried"] if one["decision"]]
+    assert {one["outcome"] for one in judged} <= {"promoted", "refused"}
+    assert client.get("/v1/models")["active"] != before
+    assert better_than_popular(client, told) >= BETTER
+
+
+BETTER = 1.5
+
+
+def better_than_popular(client: ServiceClient, told: Told) -> float:
+    """Return the ndcg@10 of default lists, as a multiple of that of popular items."""
+    return slates_ndcg(client, told.held) / slates_ndcg(client, told.held, model="popular")
