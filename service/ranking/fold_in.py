@@ -127,15 +127,15 @@ class WithLaterItems(FoldIn):
     def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
         # an empty mask lets every item pass
         shown = pool.allowed if pool.allowed.size else np.ones(self.n_items, np.bool_)
-        later = self._later[self._later < shown.size]
+        own = self._later if self._later[-1] < shown.size else self._later[self._later < shown.size]
         learned = shown.copy()
-        learned[later] = False
-        known = super().nearest(vector, Pool(learned, pool.excluded, pool.candidates), n)
+        learned[own] = False
+        items, scores = super().nearest(vector, Pool(learned, pool.excluded, pool.candidates), n)
+        kept = shown[own] & ~_among(own, pool.excluded)
         if pool.candidates is not None:
-            later = np.intersect1d(later, pool.candidates, assume_unique=True)
-        later = Pool(shown, pool.excluded, later).listed
-        items = np.concatenate([known[0], later])
-        return ordered(items, np.concatenate([known[1], self._of(later) @ vector]), n)
+            kept &= _among(own, pool.candidates)
+        later = (self._vectors[: own.size] @ vector)[kept]
+        return ordered(np.concatenate([items, own[kept]]), np.concatenate([scores, later]), n)
 
     def scores(self, asker: Asker) -> F32:
         scores = np.full(self.n_items, -np.inf, np.float32)
@@ -145,13 +145,13 @@ class WithLaterItems(FoldIn):
 
     def scores_of(self, asker: Asker, items: I32) -> F32:
         scores = super().scores_of(asker, items)
-        later = np.isin(items, self._later)
+        later = _among(items, self._later)
         scores[later] = self._of(items[later]) @ self.fold_in(asker)
         return scores
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
         vectors = np.zeros((items.size, self._vectors.shape[1]), np.float32)
-        known, later = items < len(self.item_vectors), np.isin(items, self._later)
+        known, later = items < len(self.item_vectors), _among(items, self._later)
         vectors[known] = self.item_vectors[items[known]]
         vectors[later] = self._of(items[later])
         found = self._explained(asker, vectors)
@@ -163,6 +163,15 @@ class WithLaterItems(FoldIn):
         """Return the vectors of some later items."""
         vectors: F32 = self._vectors[np.searchsorted(self._later, later)]
         return vectors
+
+
+def _among(items: I32, others: I32) -> Mask:
+    """Mark the items that are among others, which rise."""
+    if not others.size:
+        return np.zeros(items.size, np.bool_)
+    at = np.minimum(np.searchsorted(others, items), others.size - 1)
+    found: Mask = others[at] == items
+    return found
 
 
 def read_fold_in(family: Family, model: Published) -> FoldIn:

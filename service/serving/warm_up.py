@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from core.affinity import described
+from core.batch.item_objective import ItemObjective
 from core.batch.losses import RowLoss
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import preferences
 from core.batch.row_objective import diagonalised
+from core.batch.takers import Takers
 from core.meaning import EventMeanings
 from core.mixture import mixed
 from core.stack.logit import Logit
@@ -27,6 +29,9 @@ from service.ranking.strategies import POPULAR
 
 _FAMILY = next(family for family in FAMILIES.values() if family.compares_users)
 """One of the families with fold-in; any of them calls the same kernels."""
+
+_TAKERS = Takers(np.array([0, 2]), np.array([0, 3], np.int32), np.ones(2, np.float32))
+"""Somebody who took an item of the model, and one that it has not learned."""
 
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
@@ -53,7 +58,8 @@ def rank_once() -> None:
             gram=_frozen(row.gram),
             item_sum=_frozen(row.item_sum),
         )
-        model = FoldIn(_FAMILY, "", StructuredUsers(frozen), {})
+        model = FoldIn(_FAMILY, "", StructuredUsers(frozen, items=_of_items(loss)), {})
+        model.folding_in(_TAKERS)
         # shared masks are read-only, masks combined for one request are not
         for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
             model.best(Asker(own), Pool(allowed), 2)
@@ -64,6 +70,22 @@ def rank_once() -> None:
             _stack_of([model, order]).listed(Asker(own), Pool(allowed, own.seen), 2)
     known = described(numbers, own.item_ix, 2, 2, np.ones(2))
     affinity_of(known, Asker(own), own.item_ix)
+
+
+def _of_items(loss: RowLoss) -> ItemObjective:
+    return ItemObjective(
+        _frozen(_ones(3)),
+        _frozen(np.eye(3, dtype=np.float32)),
+        _frozen(_ones(3)),
+        unobserved=1.0,
+        rho=0.0,
+        total=1.0,
+        negative_target=0.0,
+        reg=1.0,
+        nu=0.5,
+        mean_count=1.0,
+        loss=loss,
+    )
 
 
 def _stack_of(rankers: Sequence[Ranker]) -> Stack:

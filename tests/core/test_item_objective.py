@@ -8,6 +8,8 @@ import pytest
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.item_objective import ItemObjective, taker_vectors
+from core.batch.ocmf.config import OcmfConfig
+from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.snapshot import of_users, users_of
 from core.batch.takers import NewPairs, Takers
@@ -98,6 +100,20 @@ def test_an_item_gets_the_vector_of_the_training():
     # with their rows as they are, which this item is part of
     [made] = of_items.vectors(row.vectors(pairs), new)
     np.testing.assert_allclose(made, row.item_factors[item], rtol=0.05, atol=0.01)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_a_one_class_model_places_items_as_its_training_did(loss):
+    pairs = ranking.tribes()
+    settings = {"factors": 4, "weight": 0.05, "reg": 1.0, "rounds": 25}
+    model = Ocmf(OcmfConfig(loss=loss, **settings)).fit(pairs)
+    row = model.row_objective
+    takers = Takers(pairs.ptr, pairs.item_ix, np.ones(len(pairs), np.float32))
+    new = takers.pairs_but(np.zeros(pairs.n_items, np.bool_))
+    made = model.item_objective.vectors(row.vectors(pairs), new)
+    trained = row.item_factors[new.items]
+    assert np.corrcoef(made.ravel(), trained.ravel())[0, 1] > 0.98
+    assert np.linalg.norm(made) == pytest.approx(np.linalg.norm(trained), rel=0.1)
 
 
 def test_a_taker_is_known_by_what_the_training_has_learned():

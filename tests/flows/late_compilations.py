@@ -108,6 +108,21 @@ def send_documents(api: Api) -> None:
         assert api("POST", f"/v1/{kind}s", content=lines, headers=NDJSON).is_success
 
 
+def take_something_new(api: Api) -> None:
+    """Rate an item that no model has learned, until its models fold it in."""
+    body = [{"user": f"u{n}", "item": "new", "rating": 5} for n in range(6)]
+    assert api("POST", "/v1/ratings", json=body).is_success
+    path = f"/v1/users/u7/recommendations?model=fbgd&k={ITEMS}"
+
+    def listed() -> bool:
+        items = api("GET", path).json()["items"]
+        return {"item": "new", "strategy": "fbgd"} in [
+            {name: one[name] for name in ("item", "strategy")} for one in items
+        ]
+
+    wait_until(listed, 60.0)
+
+
 def ask(api: Api) -> None:
     """Call every route that computes something; without a model some answer 409."""
     for path in PATHS:
@@ -158,6 +173,7 @@ def main(redis_url: str, namespace: str, directory: str) -> None:
             wait_until(lambda: api.ready() and bool(api.runtime.online_items.current.parts))
             ask(api)
             learn(api, ratings(3 * (month - 1), month), f"more-{month}")
+        take_something_new(api)
         ask(api)
         for path in ("/v1/users/u7/ratings/i9", "/v1/users/u8", "/v1/items/i9"):
             api("DELETE", path)

@@ -9,7 +9,6 @@ the column that the fit would give the item: P N'N_p with P = (N'N + reg m I)^-1
 holds. What was taken beside the item counts, less what the model expects beside that anyway.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,8 @@ from core.types import F32, I32
 
 MOST_KEPT = 2_000_000
 """Most strengths that are kept of all items that join; each takes 8 bytes."""
+BLOCK = 4_000_000
+"""Strengths that are in memory at a time before the strongest are kept."""
 
 
 def columns(model: Neighbours, joining: Joining, takers: Takers, new: NewPairs) -> Any:
@@ -29,44 +30,57 @@ def columns(model: Neighbours, joining: Joining, takers: Takers, new: NewPairs) 
 
     As in a fit, an item keeps a strength only if it is one of its strongest.
     """
-    most = max(1, min(model.neighbour.shape[1], MOST_KEPT // max(new.items.size, 1)))
-    found = list(_kept(model, joining, _scaled(joining, takers), new, most))
-    items, values = (np.concatenate(part) for part in zip(*found, strict=True))
-    at = np.repeat(np.arange(new.items.size), [own.size for own, _ in found])
-    return sparse.coo_array((values, (items, at)), shape=(model.n_items, new.items.size)).tocsr()
+    m, n = new.items.size, model.n_items
+    most = max(1, min(model.neighbour.shape[1], MOST_KEPT // max(m, 1)))
+    at_once = max(1, BLOCK // max(n, 1))
+    kept = [
+        _strongest(model, column, most)
+        for first in range(0, m, at_once)
+        for column in _columns(model, joining, takers, new, range(first, min(first + at_once, m)))
+    ]
+    items, values = (np.concatenate(part) for part in zip(*kept, strict=True))
+    at = np.repeat(np.arange(m), [own.size for own, _ in kept])
+    return sparse.coo_array((values, (items, at)), shape=(n, m)).tocsr()
 
 
-def _scaled(joining: Joining, takers: Takers) -> Any:
-    """Return D_u^-2a R of the takers for the items of the model, CSR (users, n)."""
-    likes = np.maximum(takers.evidence, 0.0)
-    weight = np.bincount(takers.user_ix, likes, takers.n_users)
-    by_user = np.maximum(weight, 1e-30) ** (-2.0 * joining.user_exponent)
-    values = (likes * by_user[takers.user_ix]).astype(np.float32)
-    n = max(joining.own.size, int(takers.item_ix.max(initial=-1)) + 1)
-    rows = sparse.csr_array((values, takers.item_ix, takers.ptr), shape=(takers.n_users, n))
-    return rows[:, : joining.own.size]
-
-
-def _kept(
-    model: Neighbours, joining: Joining, scaled: Any, new: NewPairs, most: int
-) -> Iterator[tuple[I32, F32]]:
-    """Yield the items that speak for each new item, and their strengths."""
-    for at in range(new.items.size):
-        own = new.of(at)
-        likes = np.maximum(new.evidence[own], 0.0)
-        taken = (sparse.csr_array(likes[None, :]) @ scaled[new.user_ix[own]]).toarray()[0]
-        column = _column(model, joining, taken.astype(np.float32), float(likes.sum()))
-        size = np.abs(column)
-        items = np.flatnonzero((size > 0.0) & (size >= model.weakest))
-        if items.size > most:
-            items = np.sort(items[np.argpartition(-size[items], most)[:most]])
-        yield items.astype(np.int32), column[items]
-
-
-def _column(model: Neighbours, joining: Joining, taken: F32, n: float) -> F32:
+def _columns(
+    model: Neighbours, joining: Joining, takers: Takers, new: NewPairs, block: range
+) -> F32:
+    """Return the columns of a block of new items, (block, n): sums over those who like an item."""
+    pairs = slice(int(new.ptr[block.start]), int(new.ptr[block.stop]))
+    item = np.repeat(np.arange(len(block)), np.diff(new.ptr[block.start : block.stop + 1]))
+    user, like = new.user_ix[pairs], np.maximum(new.evidence[pairs], 0.0)
+    found = np.zeros((len(block), model.n_items), np.float32)
+    for one in np.unique(user[like > 0.0]).tolist():
+        own = _row(model, joining, takers, one)
+        for at in np.flatnonzero(user == one).tolist():
+            found[item[at]] += like[at] * own
+    found *= joining.own
     if not joining.exact:
-        return np.asarray(joining.own * taken * n**-joining.item_exponent, np.float32)
-    items = np.flatnonzero(taken).astype(np.int32)
+        likes = np.bincount(item, like, len(block))
+        found *= (likes**-joining.item_exponent).astype(np.float32)[:, None]
+    return found
+
+
+def _row(model: Neighbours, joining: Joining, takers: Takers, user: int) -> F32:
+    """Return what a user adds to the column of each new item that the user likes, (n,)."""
+    own = slice(int(takers.ptr[user]), int(takers.ptr[user + 1]))
+    items, likes = takers.item_ix[own], np.maximum(takers.evidence[own], np.float32(0.0))
+    weight = float(likes.sum())
+    known = (items < model.n_items) & (likes > 0.0)
+    items, likes = items[known], likes[known] * np.float32(weight ** (-2 * joining.user_exponent))
+    taken = np.zeros(model.n_items, np.float32)
+    taken[items] = likes
+    if not joining.exact:
+        return taken
     expected = np.zeros(model.n_items, np.float32)
-    kernels.add_rows(items, taken[items], model.neighbour, model.strength, expected)
-    return np.asarray(joining.own * (taken * (1.0 + model.diagonal) - expected), np.float32)
+    kernels.add_rows(items, likes, model.neighbour, model.strength, expected)
+    return np.asarray(taken * (1.0 + model.diagonal) - expected, np.float32)
+
+
+def _strongest(model: Neighbours, column: F32, most: int) -> tuple[I32, F32]:
+    size = np.abs(column)
+    items = np.flatnonzero((size > 0.0) & (size >= model.weakest))
+    if items.size > most:
+        items = np.sort(items[np.argpartition(-size[items], most)[:most]])
+    return items.astype(np.int32), column[items]
