@@ -68,7 +68,7 @@ def _remove(before: I32, weights: F32, b: int, item: int, less: float) -> None:
 
 
 @helper
-def _grown(weights: F32, row_ms: F64, b: int, t: float, rate: float) -> float:
+def _grown(weights: F32, opening: F32, row_ms: F64, b: int, t: float, rate: float) -> float:
     """Return the half-lives from the time of row b to a step; a row that is too old moves."""
     if row_ms[b] == 0.0:
         row_ms[b] = t if t != 0.0 else 1.0  # 0 marks a new row
@@ -76,8 +76,18 @@ def _grown(weights: F32, row_ms: F64, b: int, t: float, rate: float) -> float:
     if grown > MOST_GROWN:
         for k in range(weights.shape[1]):
             weights[b, k] *= np.float32(2.0**-grown)
+        for k in range(opening.shape[1]):
+            opening[b, k] *= np.float32(2.0**-grown)
         row_ms[b], grown = t, 0.0
     return float(grown)
+
+
+@helper
+def _open(opening: F32, b: int, place: int, more: float) -> None:
+    """Add to the weight with which item b has a place at the beginning of histories, or take."""
+    opening[b, place] += np.float32(more)
+    if opening[b, place] <= -LEFT * more:
+        opening[b, place] = np.float32(0.0)
 
 
 @helper
@@ -98,19 +108,21 @@ def follow(
     latest: I32,
     before: I32,
     weights: F32,
+    opening: F32,
     row_ms: F64,
 ) -> None:
     """Count n steps in order: each item follows the latest items of its user.
 
     Equation   C[a_d, b] += sign w 2^(rate (t - T)) / d for the d-th latest item a_d != b of the
                user, d = 1 .., T the time of row b. A full group of a row gives up its lightest
-               entry. Then b becomes the latest item.
+               entry. O[b, n] += sign w 2^(rate (t - T)) if the user has n < L latest items.
+               Then b becomes the latest item.
     Symbols    slot (n,) row of the user in ``latest`` · item (n,): b · weight w (n,); with 0 the
                step changes ``latest`` alone · time_ms t
                (n,) · rate 1 / half life · sign 1 or -1, which takes steps back · latest (slots, L)
                newest first, -1 where there is none · before a + 1, weights C (items, K): row b in
-               groups of WAYS, 0 where unused · row_ms T (items,): 0 for a new row, which takes
-               the time of its first step, but 1 instead of 0
+               groups of WAYS, 0 where unused · opening O (items, L) · row_ms T (items,): 0 for
+               a new row, which takes the time of its first step, but 1 instead of 0
     Cost       O(n L WAYS); allocates nothing
     Differs    C is stored by the item that follows, so that a step changes one row; an item that
                comes twice in a row counts once as the latest item. New weights grow instead of old
@@ -123,11 +135,13 @@ def follow(
         share, reach = 0.0, 0
         if weight[i] != 0.0:
             reach = latest.shape[1]
-            share = weight[i] * 2.0 ** _grown(weights, row_ms, b, float(time_ms[i]), rate)
+            grown = _grown(weights, opening, row_ms, b, float(time_ms[i]), rate)
+            share = weight[i] * 2.0**grown
         distance = 0
         for d in range(reach):
             a = latest[user, d]
             if a < 0:
+                _open(opening, b, d, sign * share)
                 break
             # where the item itself came last, the others are as near as they were then
             distance += d > 0 or a != b

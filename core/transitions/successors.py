@@ -7,13 +7,15 @@ import numpy as np
 from scipy import sparse
 
 from core.kernels import transitions as kernels
-from core.transitions.table import Counted
-from core.types import F32, I32, I64
+from core.transitions.table import REACH, Counted
+from core.types import F32, F64, I32, I64
 
 DECAY = 0.7
 """Weight of an item of the user's order, relative to the next newer one."""
 FROM, TO = 0.5, 0.25
 """Powers of the weight that leaves an item and arrives at one, by which a pair is divided."""
+CLOSE = 4
+"""Power of the ratio of two places in a history, by which an opening counts for another place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,9 @@ class Successors:
     """Item numbers in rising order for each item, (entries,)."""
     weight: F32
     """Share of each follower, above 0, (entries,)."""
+    opening: F32
+    """Weight with which each item was the first one of a user, the second one and so on,
+    (items, REACH)."""
 
     @classmethod
     def of(cls, parts: Iterable[Counted], *, now_ms: float) -> "Successors":
@@ -40,14 +45,18 @@ class Successors:
 
         Equation   W[a, b] = sum_p C_p[a, b] 2^-(rate max(T - T_b, 0)),
                    T the newest time of a row, at most ``now_ms``;
-                   share[a, b] = W[a, b] / (sum_b W[a, b])^.5 / (sum_a W[a, b])^.25
+                   share[a, b] = W[a, b] / (sum_b W[a, b])^.5 / (sum_a W[a, b])^.25;
+                   opening[b] = sum_p O_p[b] 2^-(rate max(T - T_b, 0))
         """
         given = [part for part in parts if part.entries.before.size]
         if not given:
-            return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+            none: F32 = np.empty(0, np.float32)
+            opening: F32 = np.empty((0, REACH), np.float32)
+            return cls(np.zeros(1, np.int64), np.empty(0, np.int32), none, opening)
         n = max(max(part.row_ms.size, int(part.entries.before.max()) + 1) for part in given)
         newest = min(now_ms, max(float(part.row_ms.max()) for part in given))
-        return cls(*_normalised(*_summed([_by_predecessor(part, newest, n) for part in given])))
+        shares = _normalised(*_summed([_by_predecessor(part, newest, n) for part in given]))
+        return cls(*shares, _openings(given, newest, n))
 
     @property
     def n_items(self) -> int:
@@ -77,6 +86,20 @@ class Successors:
         scores[np.searchsorted(self.ptr, at, side="right") - 1] += self.weight[at]
         return scores[:n_items]
 
+    def openings(self, n: int, items: I32) -> F32:
+        """Return how often items (m,) came at about this point of a history: after n others.
+
+        Equation   sum over the places k = 1 .. REACH of O[b, k] (min(k, n + 1) / max(k, n + 1))^4;
+                   0 from n = 2 REACH on, and for items that are not known
+        """
+        found: F32 = np.zeros(items.size, np.float32)
+        known = items < len(self.opening)
+        if n < 2 * REACH:
+            place = np.arange(1, REACH + 1)
+            near = (np.minimum(place, n + 1) / np.maximum(place, n + 1)) ** CLOSE
+            found[known] = self.opening[items[known]] @ near.astype(np.float32)
+        return found
+
     def shares(self, before: I32, after: I32) -> F32:
         """Return the share of each pair, (before, after)."""
         found = np.zeros((before.size, after.size), np.float32)
@@ -91,10 +114,23 @@ class Successors:
 _Index = tuple[I64, I32, F32]
 
 
+def _left(part: Counted, newest: float) -> F64:
+    """Return the share of the weights of each row that time has left, (rows,)."""
+    left: F64 = np.exp2(np.minimum(part.row_ms - newest, 0.0) / part.half_life_ms)
+    return left
+
+
+def _openings(parts: list[Counted], newest: float, n: int) -> F32:
+    found: F32 = np.zeros((n, REACH), np.float32)
+    for part in parts:
+        left = _left(part, newest).astype(np.float32)
+        found[: part.row_ms.size] += part.entries.opening * left[:, None]
+    return found
+
+
 def _by_predecessor(part: Counted, newest: float, n: int) -> _Index:
     found = part.entries
-    aged = np.exp2(np.minimum(part.row_ms - newest, 0.0) / part.half_life_ms)
-    weight = found.weight * np.repeat(aged, found.n).astype(np.float32)
+    weight = found.weight * np.repeat(_left(part, newest), found.n).astype(np.float32)
     ptr = np.zeros(n + 1, np.int64)
     after, sorted_weight = np.empty_like(found.before), np.empty_like(weight)
     kernels.by_predecessor(found.n, found.before, weight, ptr, after, sorted_weight)

@@ -2,7 +2,9 @@
 
 A step of a user to item b adds weight to the pairs (a, b) of the items a that came shortly before.
 The weight belongs to the row of b, so one step changes one row, and a commit writes few rows. Rows
-have bounded length: where one is full, its lightest entries give way. Weights decay with the time
+have bounded length: where one is full, its lightest entries give way. A row also counts how often
+its item was the first one of a user, the second one and so on: how it *opens* histories. Weights
+decay with the time
 of events, never with a clock, so the same events in the same order give the same bits.
 """
 
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import DataError
 from core.kernels import transitions as kernels
@@ -22,7 +25,7 @@ PREDECESSORS = 256
 """Largest number of earlier items that the row of an item holds; a multiple of 16."""
 _HEADER, _ENTRY, _THROUGH = 8, 8, 6
 """Bytes of the time, of an entry and of the sequence in a packed row."""
-MOST_ROW_BYTES = _HEADER + PREDECESSORS * _ENTRY + _THROUGH
+MOST_ROW_BYTES = _HEADER + (REACH + PREDECESSORS) * _ENTRY + _THROUGH
 """Largest number of bytes of a packed row."""
 
 
@@ -48,6 +51,9 @@ class Entries:
     """The item that came before, (entries,)."""
     weight: F32
     """Weight as of the time of the row, (entries,)."""
+    opening: F32
+    """Weight with which the item of each row was the first one of a user, the second one and so on,
+    as of the time of the row, (m, REACH)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +73,17 @@ class Counted:
             "n": found.n,
             "before": found.before,
             "weight": found.weight,
+            "opening": found.opening,
             "row_ms": self.row_ms,
             "half_life_ms": np.array([self.half_life_ms]),
         }
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any]) -> "Counted":
-        """Return the counts that ``arrays`` has made."""
-        entries = Entries(arrays["n"], arrays["before"], arrays["weight"])
+        """Return the counts of such arrays; those of earlier versions have no openings."""
+        n = arrays["n"]
+        opening = arrays.get("opening", np.zeros((n.size, REACH), np.float32))
+        entries = Entries(n, arrays["before"], arrays["weight"], opening)
         return cls(entries, arrays["row_ms"], float(arrays["half_life_ms"][0]))
 
 
@@ -114,9 +123,10 @@ class Transitions:
     def grow(self, size: int) -> None:
         """Make room for the items 0 .. size - 1."""
         if size > len(self._row_ms):
-            n, old = self.n_items, (self._before, self._weights, self._row_ms)
+            n, old = self.n_items, self._arrays
             self._allocate(max(1024, size, 2 * n))
-            self._before[:n], self._weights[:n], self._row_ms[:n] = (part[:n] for part in old)
+            for into, part in zip(self._arrays, old, strict=True):
+                into[:n] = part[:n]
         self.n_items = max(self.n_items, size)
 
     def learn(self, steps: Taken, latest: I32) -> None:
@@ -138,7 +148,8 @@ class Transitions:
         changed = np.empty(rows.size, np.int64)
         n = kernels.forget(item, rows, self._before, self._weights, changed)
         own = rows[rows == item]
-        self._before[own], self._weights[own], self._row_ms[own] = 0, 0.0, 0.0
+        for part in self._arrays:
+            part[own] = 0
         return np.union1d(changed[:n], own)
 
     def bound(self, until_ms: float) -> None:
@@ -153,7 +164,8 @@ class Transitions:
         n = np.empty(items.size, np.int64)
         kernels.count_entries(items, self._before, n)
         total = int(n.sum())
-        found = Entries(n, np.empty(total, np.int32), np.empty(total, np.float32))
+        before, weight = np.empty(total, np.int32), np.empty(total, np.float32)
+        found = Entries(n, before, weight, self._opening[items])
         kernels.gather(items, self._before, self._weights, found.before, found.weight)
         return found
 
@@ -168,7 +180,8 @@ class Transitions:
         ``through`` is the sequence of the last event that the rows count, a u48.
         """
         last = through.to_bytes(_THROUGH, "little")
-        found, times = self.entries(items), self._row_ms[items].astype("<f8").tobytes()
+        found = _with_openings(self.entries(items))
+        times = self._row_ms[items].astype("<f8").tobytes()
         before, weight = found.before.astype("<i4").tobytes(), found.weight.astype("<f4").tobytes()
         ends = np.cumsum(4 * found.n)
         bounds = zip((ends - 4 * found.n).tolist(), ends.tolist(), strict=True)
@@ -199,6 +212,12 @@ class Transitions:
             return False
         before = np.frombuffer(row, "<i4", n, _HEADER).astype(np.int32)
         weight = np.frombuffer(row, "<f4", n, _HEADER + 4 * n).astype(np.float32)
+        n_openings = int(np.argmin(np.append(before, 0) < 0))
+        places, opened = -1 - before[:n_openings], weight[:n_openings]
+        if not ((places < REACH) & (opened >= 0.0) & (opened < np.inf)).all():
+            return False
+        self._opening[item, places] = opened
+        before, weight = before[n_openings:], weight[n_openings:]
         return kernels.load(before, weight, self._before[item], self._weights[item])
 
     def _follow(self, steps: Taken, latest: I32, sign: float) -> None:
@@ -215,12 +234,29 @@ class Transitions:
             latest,
             self._before,
             self._weights,
+            self._opening,
             self._row_ms,
         )
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self._before, self._weights, self._opening, self._row_ms
 
     def _allocate(self, size: int) -> None:
         # zeros: the system gives memory to rows when they are first written
         self._before: I32 = np.zeros((size, self._width), np.int32)
         """Item number + 1 of each entry, 0 where unused."""
         self._weights: F32 = np.zeros((size, self._width), np.float32)
+        self._opening: F32 = np.zeros((size, REACH), np.float32)
+        """Weight with which each item was the first one of a user, the second one and so on."""
         self._row_ms: F64 = np.zeros(size)
+
+
+def _with_openings(found: Entries) -> Entries:
+    """Return the entries as rows are stored: first those of openings, with -1 - place as item."""
+    row, place = np.nonzero(found.opening)
+    first = (np.cumsum(found.n) - found.n)[row]
+    n = found.n + np.bincount(row, minlength=found.n.size)
+    before = np.insert(found.before, first, (-1 - place).astype(np.int32))
+    weight = np.insert(found.weight, first, found.opening[row, place])
+    return Entries(n, before, weight, found.opening)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.slate import Explanation
+from core.stack.signals import SIGNALS
 from core.transitions.successors import DECAY, Successors
 from core.types import F32, I32
 from service.ranking.asker import Asker
@@ -19,7 +20,13 @@ _NOTHING = np.float32(-np.inf)
 
 
 class NextItems(ScoreRanker):
-    """Ranks the items that followed the user's latest items most often, for all users together."""
+    """Ranks the items that followed the user's latest items most often, for all users together.
+
+    One more signal says how often an item came at this point of a history that has just begun:
+    what people take first depends on little else.
+    """
+
+    signals = (*SIGNALS, "log openings")
 
     def __init__(
         self, family: Family, successors: Successors, made_of: str, through: Mapping[int, int]
@@ -39,6 +46,10 @@ class NextItems(ScoreRanker):
         scores = self._successors.scores(asker.preferences.latest, self.n_items)
         scores[scores == 0.0] = _NOTHING
         return scores
+
+    def signals_of(self, asker: Asker, items: I32) -> F32:
+        openings = self._successors.openings(asker.preferences.latest.size, items)
+        return np.column_stack([super().signals_of(asker, items), np.log1p(openings)])
 
     def has(self, item: int) -> bool:
         return item < self.n_items and bool(self._successors.around(item, self.n_items).any())

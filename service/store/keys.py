@@ -211,7 +211,8 @@ class PartitionKeys:
 
     def transitions(self, generation: int) -> str:
         """hash item number -> the items that came before it (commit, row by row): f64 ms, i32
-        numbers, f32 weights, u48 sequence, see core/transitions/table.py."""
+        numbers (below 0: its openings), f32 weights, u48 sequence, see
+        core/transitions/table.py."""
         return self._key(f"transitions:{generation}")
 
     def transition_journal(self, generation: int) -> str:

@@ -24,6 +24,20 @@ def follow(steps, half_life_ms, *, reach, sign=1.0, pairs=None, latest=None):
     return total, latest
 
 
+def openings(steps, half_life_ms, *, reach):
+    """Return {(b, n): weight} of the items that users took when they had n < ``reach`` others."""
+    latest, first, found = {}, {}, {}
+    for user, b, weight, t in steps:
+        ring = latest.setdefault(user, [])
+        first.setdefault(b, t)
+        if (n := len(ring)) < reach:
+            aged = weight * 2.0 ** ((t - first[b]) / half_life_ms)
+            found[b, n] = found.get((b, n), 0.0) + aged
+        if ring[:1] != [b]:
+            latest[user] = [b, *ring][:reach]
+    return found
+
+
 def forget(pairs, item):
     """Return the pairs without those whose predecessor is the item."""
     return {pair: weight for pair, weight in pairs.items() if pair[0] != item}

@@ -47,6 +47,12 @@ def pairs(table):
     return {(a, b): weight for a, b, weight in rows}
 
 
+def openings(table):
+    """Return {(b, n): weight} of the items that open histories."""
+    found = table.entries(np.arange(table.n_items)).opening
+    return {at: found[at] for at in zip(*(rows.tolist() for rows in found.nonzero()), strict=True)}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_steps_are_counted_as_by_hand(seed):
     rows = steps(np.random.default_rng(seed), 200)
@@ -55,6 +61,20 @@ def test_steps_are_counted_as_by_hand(seed):
     assert pairs(table) == pytest.approx(expected, rel=1e-4)
     for user, ring in rings.items():
         assert latest[user][latest[user] >= 0].tolist() == ring
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_items_of_users_open_histories(seed):
+    rows = steps(np.random.default_rng(seed), 200, users=15)
+    table, _ = counted(rows, users=15)
+    expected = naive.openings(rows, HALF_LIFE, reach=REACH)
+    assert openings(table) == pytest.approx(expected, rel=1e-4)
+
+
+def test_an_item_after_many_others_opens_nothing():
+    items = [*range(REACH), REACH, REACH]
+    table, _ = counted([(0, item, 1.0, 1) for item in items])
+    assert openings(table) == {(item, item): 1.0 for item in range(REACH)}
 
 
 def test_batches_do_not_matter():
@@ -97,23 +117,29 @@ def test_steps_taken_back_are_gone(seed):
         (a, b): w * 2.0 ** ((after[b] - first[b]) / HALF_LIFE) for (a, b), w in expected.items()
     }
     assert found == pytest.approx(moved, rel=1e-3, abs=1e-5)
+    expected = naive.openings(others, HALF_LIFE, reach=REACH)
+    moved = {
+        (b, n): w * 2.0 ** ((after[b] - first[b]) / HALF_LIFE) for (b, n), w in expected.items()
+    }
+    assert openings(table) == pytest.approx(moved, rel=1e-3, abs=1e-5)
 
 
 def test_nothing_is_left_of_a_single_user():
     rows = [(0, *row[1:]) for row in steps(np.random.default_rng(3), 80)]
     table, _ = counted(rows)
     table.take_back(taken(rows), no_latest(1))
-    assert pairs(table) == {}
+    assert pairs(table) == openings(table) == {}
 
 
 def test_a_forgotten_item_neither_follows_nor_is_followed():
     rows = steps(np.random.default_rng(1), 200)
     table, _ = counted(rows)
-    before = pairs(table)
+    before, opened = pairs(table), openings(table)
     changed = table.forget(4, np.arange(table.n_items))
     after = pairs(table)
     kept = {pair: w for pair, w in naive.forget(before, 4).items() if pair[1] != 4}
     assert after == kept
+    assert openings(table) == {at: weight for at, weight in opened.items() if at[0] != 4}
     assert changed.tolist() == sorted({b for a, b in before if 4 in {a, b}})
     assert table.forget(10_000, np.arange(table.n_items)).size == 0
 
@@ -125,6 +151,14 @@ def test_rows_survive_a_round_trip():
     again.unpack(items.tolist(), list(table.packed(items)))
     assert list(again.packed(items)) == list(table.packed(items))
     assert pairs(again) == pairs(table)
+    assert openings(again) == openings(table) != {}
+
+
+def test_a_row_of_an_earlier_version_opens_nothing():
+    table = Transitions(HALF_LIFE, 32)
+    table.unpack([1], [struct.pack("<dif", 1.0, 0, 2.0)])
+    assert pairs(table) == {(0, 1): 2.0}
+    assert openings(table) == {}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +173,9 @@ def test_rows_survive_a_round_trip():
         struct.pack("<dif", 1.0, 3, np.nan),
         struct.pack("<dif", 1.0, 3, np.inf),
         struct.pack("<dif", 1.0, 3, -1.0),
+        struct.pack("<dif", 1.0, -1, np.inf),
+        struct.pack("<dif", 1.0, -1 - REACH, 1.0),
+        struct.pack("<diiff", 1.0, 3, -1, 1.0, 1.0),
         struct.pack("<diiff", 1.0, 3, 3, 1.0, 1.0),
     ],
 )
@@ -169,6 +206,11 @@ def test_successors_are_the_normalised_sum_of_all_tables(parts):
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.nan_to_num(dense / leaving**FROM / arriving**TO)
     found = Successors.of([table.counted() for table in tables], now_ms=NOW_MS)
+    opened = np.zeros((found.n_items, REACH))
+    for table in tables:
+        for (b, n), weight in openings(table).items():
+            opened[b, n] += weight * 2.0 ** ((table.row_ms[b] - newest) / HALF_LIFE)
+    assert found.opening == pytest.approx(opened, rel=1e-4)
     latest = np.array([3, 7, 13, 1, 99], np.int32)
     expected = naive.expect(latest.tolist(), shares, DECAY)
     assert found.scores(latest, 14) == pytest.approx(expected, rel=1e-4)
@@ -184,10 +226,21 @@ def test_successors_are_the_normalised_sum_of_all_tables(parts):
     ]
 
 
+def test_an_opening_counts_for_places_near_its_own():
+    rows = [(user, item, 1.0, 1) for user in range(3) for item in (5, 7, 8)]
+    table, _ = counted([*rows, (3, 8, 1.0, 1), (3, 2, 1.0, 1)])
+    found = Successors.of([table.counted()], now_ms=NOW_MS)
+    items = np.array([8, 5, 40], np.int32)
+    assert found.openings(2, items) == pytest.approx([3 + (1 / 3) ** 4, 3 * (1 / 3) ** 4, 0.0])
+    assert found.openings(0, items) == pytest.approx([3 * (1 / 3) ** 4 + 1, 3.0, 0.0])
+    assert not found.openings(2 * REACH, items).any()
+
+
 def test_no_table_has_no_successors():
     found = Successors.of([Transitions(HALF_LIFE).counted()], now_ms=NOW_MS)
     assert found.n_items == 0
     assert not found.has(0)
+    assert not found.openings(0, np.array([0], np.int32)).any()
     assert not found.scores(np.array([1], np.int32), 4).any()
 
 
