@@ -24,6 +24,7 @@ WITHOUT_ORDER = ("fbgd", "ocmf", "online", "popular", "trending")
 """Families that know neither order nor neighbours."""
 TIMES_AS_GOOD = 2.2
 OF_A_NEW_USER = ("popular", "fbgd", "next")
+"""Families with which the lists of a new user are compared, beside the openings of histories."""
 NEARLY = 0.98
 """Least share of the best of these that a new user's list must reach."""
 BUDGET_S = 40.0
@@ -59,10 +60,12 @@ def _of_lengths(report: Report) -> Iterator[Figure]:
 
 def _of_new_users(report: Report) -> Iterator[Figure]:
     for one in report["new_users"]:
-        best = max(OF_A_NEW_USER, key=one["families"].__getitem__)
-        ratio = one["mixture"] / one["families"][best]
+        others = {name: one["families"][name] for name in OF_A_NEW_USER}
+        others["openings"] = one["openings"]
+        best = max(others, key=others.__getitem__)
+        ratio = one["mixture"] / others[best]
         what = f"new users after {one['events']} events, mixture : {best}, ndcg@10"
-        note = f"{one['mixture']:.4f}, {one['families'][best]:.4f}; {one['judged']} users"
+        note = f"{one['mixture']:.4f}, {others[best]:.4f}; {one['judged']} users"
         yield Figure(SECTION, what, ratio, bar=NEARLY, better="higher", note=note)
 
 

@@ -16,6 +16,7 @@ from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import ScoreRanker
 from service.ranking.strategies import NEXT
 
+LOG_OPENINGS = "log openings"
 _NOTHING = np.float32(-np.inf)
 
 
@@ -26,7 +27,7 @@ class NextItems(ScoreRanker):
     what people take first depends on little else.
     """
 
-    signals = (*SIGNALS, "log openings")
+    signals = (*SIGNALS, LOG_OPENINGS)
 
     def __init__(
         self, family: Family, successors: Successors, made_of: str, through: Mapping[int, int]

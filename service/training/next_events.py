@@ -21,8 +21,7 @@ from service.training.dataset import Dataset, Order
 MOST_EVENTS = 3_000
 """Most held-out positives by which families are chosen."""
 MOST_FIRST = 1_000
-"""Most positives of beginners: with them a quarter of all that a stack learns from has a short
-history, as in its window (``core.stack.window``)."""
+"""Most positives of beginners, from which a stack learns too."""
 
 
 @dataclass(frozen=True, eq=False)

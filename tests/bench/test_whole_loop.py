@@ -5,7 +5,7 @@ import pytest
 from bench.whole_loop import figures
 
 
-def report(mixture=0.2, lead_high=0.01, new_user=0.1):
+def report(mixture=0.2, lead_high=0.01, new_user=0.1, openings=0.05):
     means = {"mrr": 0.1}
     families = {name: {"ndcg@10": 0.05, **means} for name in ("fbgd", "ocmf", "online", "popular")}
     gains = {"popular": 0.1, "fbgd": 0.05, "next": 0.02, "sequence": 0.3}
@@ -23,7 +23,15 @@ def report(mixture=0.2, lead_high=0.01, new_user=0.1):
                 "lead": {"mean": 0.0, "low": -0.01, "high": lead_high},
             }
         ],
-        "new_users": [{"events": 1, "judged": 9, "mixture": new_user, "families": gains}],
+        "new_users": [
+            {
+                "events": 1,
+                "judged": 9,
+                "mixture": new_user,
+                "families": gains,
+                "openings": openings,
+            }
+        ],
     }
 
 
@@ -45,6 +53,7 @@ def test_a_good_report_passes_every_bar():
         ({"mixture": 0.17}, "best without order"),
         ({"lead_high": -0.001}, "from 5 preferences on"),
         ({"new_user": 0.097}, "after 1 events"),
+        ({"openings": 0.11}, "mixture : openings"),
     ],
 )
 def test_a_miss_fails_its_own_bar(changed, word):

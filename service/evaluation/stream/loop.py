@@ -14,6 +14,7 @@ import numpy as np
 
 from core.meaning import EventMeanings
 from core.online.model import OnlineModel
+from core.stack.choices import choices_of, ranks
 from core.types import I64
 from service import configs
 from service.evaluation.stream.events import Events
@@ -22,6 +23,8 @@ from service.evaluation.stream.training import PARTITION, Trained, Trainings
 from service.learning.following.inbox import OF_SHORT, Sighting, follows_few
 from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.learning.following.learned_weights import LearnedWeights
+from service.ranking.next_items import LOG_OPENINGS
+from service.ranking.strategies import NEXT
 from service.settings import Settings
 from service.store.catalogue.columns import Catalogued
 from service.store.namespace import Namespace
@@ -29,6 +32,7 @@ from service.store.namespace import Namespace
 OnProgress = Callable[[str, float], None]
 FIRST_EVENTS = (1, 2, 5, 10)
 """Numbers of events after which users who are new in the stream are asked about."""
+OPENINGS = f"{NEXT}: {LOG_OPENINGS}"
 _NOTHING_TRIMMED = np.empty(0, np.uint32)
 
 
@@ -72,6 +76,8 @@ class Answered:
     window: int
     """Number of the training before it."""
     verdict: Verdict
+    openings: int
+    """Rank of the item by how often others took it at this point of a history; 0: not listed."""
 
 
 class Loop:
@@ -108,7 +114,9 @@ class Loop:
             for question in (one for one in questions if one.follows in window):
                 verdict = self._answer(question)
                 if verdict is not None and not question.extra:
-                    found.append(Answered(question, n, verdict))
+                    # the candidates of all questions would not fit into memory
+                    small = replace(verdict, candidate=None, signals=())
+                    found.append(Answered(question, n, small, _by_openings(verdict)))
                 if len(found) % 50 == 0:
                     on_progress("judging", len(found) / len(questions))
         return found
@@ -138,8 +146,7 @@ class Loop:
         if not question.first:
             self.learned.judge(verdict, sighting)
             self.learned.fit()
-        # the candidates of all questions would not fit into memory
-        return replace(verdict, candidate=None, signals=())
+        return verdict
 
     def _sighting(self, question: Question) -> Sighting:
         events, event = self._events, question.event
@@ -182,6 +189,14 @@ class Loop:
             liked = later[self._positive[later]]
             if liked.size:
                 yield Question(int(own[n - 1]) + 1, int(liked[0]), n)
+
+
+def _by_openings(verdict: Verdict) -> int:
+    """Return the rank of the item by the openings of histories alone."""
+    if verdict.candidate is None or OPENINGS not in verdict.signals:
+        return 0
+    score = verdict.candidate.signals[:, verdict.signals.index(OPENINGS)]
+    return int(ranks(choices_of([verdict.candidate]), score).sum())
 
 
 def namespace_of(events: Events, seed: int) -> Namespace:

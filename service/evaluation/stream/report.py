@@ -136,7 +136,9 @@ def _of_new_users(answers: Sequence[Answered]) -> list[dict[str, Any]]:
     for n in FIRST_EVENTS:
         asked = [one for one in answers if one.question.first == n]
         if asked:
-            found.append({"events": n, **Figures.of(asked).compared()})
+            openings = np.array([one.openings for one in asked], np.int64)
+            about = {"events": n, "openings": _mean(ndcg10(openings))}
+            found.append({**about, **Figures.of(asked).compared()})
     return found
 
 
