@@ -78,9 +78,16 @@ async def list_keys(runtime: Runtime) -> KeyPage:
     return KeyPage(items=[Key(**_shown(key)) for key in keys], next_cursor=None)
 
 
-@router.delete("/v1/admin/keys/{key}", summary="Revoke an API key", responses=problems("not_found"))
+@router.delete(
+    "/v1/admin/keys/{key}",
+    summary="Revoke an API key",
+    responses=problems("conflict", "not_found"),
+)
 async def revoke_key(runtime: Runtime, key: KeyId) -> Key:
-    """The key stops working within two seconds in every process. It stays in the list."""
+    """The key stops working within two seconds in every process. It stays in the list.
+
+    409 `conflict` if it is the last admin key that works: make another one first.
+    """
     return Key(**_shown(await runtime.keys.revoke(key)))
 
 

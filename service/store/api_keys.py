@@ -16,7 +16,7 @@ import msgspec
 import redis
 import redis.asyncio
 
-from service.errors import NotFound, StoreRolledBack
+from service.errors import Conflict, NotFound, StoreRolledBack
 from service.store.connection import store_errors
 from service.store.identity.known import Known
 from service.store.identity.scripts import checking
@@ -63,6 +63,12 @@ class KeyRing:
         """The ids of the revoked keys."""
         return frozenset(key.id for key in self.keys.values() if key.revoked is not None)
 
+    @property
+    def admins(self) -> frozenset[str]:
+        """The ids of the admin keys that work."""
+        keys = self.keys.values()
+        return frozenset(k.id for k in keys if k.role == "admin" and k.revoked is None)
+
     def authenticate(self, presented: bytes) -> Role | None:
         """Return the role of the presented key, None if it is unknown, wrong or revoked."""
         prefix, _, rest = presented.partition(b"_")
@@ -104,8 +110,14 @@ class ApiKeys:
         return key, secret
 
     async def revoke(self, key_id: str) -> ApiKey:
-        """Revoke a key; NotFound if no key has this id."""
-        key = _revoked(await self.ring(), key_id)
+        """Revoke a key; NotFound if no key has this id, Conflict if no other admin key works."""
+        ring = await self.ring()
+        key = _revoked(ring, key_id)
+        if key_id in ring.admins and len(ring.admins) == 1:
+            raise Conflict(
+                "this is the last admin key that works, and without one nobody could make keys "
+                "here: make another first, or run `hedgerow keys revoke` on the service's machine"
+            )
         await self._put(key)
         return key
 

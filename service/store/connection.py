@@ -4,6 +4,7 @@ By default redis-py repeats a command after a lost reply. Our clients never do: 
 knows whether a repeat is harmless.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit, urlunsplit
@@ -28,6 +29,9 @@ NOT_NOW = ("MISCONF ", "NOREPLICAS ", "UNBLOCKED ")
 """Beginnings of passing errors without a class in redis-py: full disk, lost replicas, failover."""
 OTHER_STORE = "OTHERSTORE "
 """Beginning of the error of our scripts for a caller that knew another store (``identity``)."""
+
+_COMMAND = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: (\(')?", re.DOTALL)
+"""What redis-py puts before an error within a pipeline; the asyncio client quotes the error."""
 
 
 def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
@@ -81,6 +85,16 @@ def check_given(url: str) -> None:
         raise StoreUnavailable(f"HEDGEROW_REDIS_URL={without_password(url)}: {error}") from error
 
 
+def said(error: Exception) -> str:
+    """Return what Redis said, without the command, which may hold what others stored.
+
+    >>> said(ValueError("Command # 1 (SET a b) of pipeline caused error: MISCONF disk is full"))
+    'MISCONF disk is full'
+    """
+    text = _COMMAND.sub("", str(error))
+    return text.removesuffix("',)").partition(", script:")[0]
+
+
 @contextmanager
 def store_errors() -> Iterator[None]:
     """Turn passing errors of Redis into StoreUnavailable; programming errors pass through.
@@ -93,12 +107,12 @@ def store_errors() -> Iterator[None]:
         raise StoreUnavailable("Redis is still loading its files: try again soon") from error
     except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
         raise StoreUnavailable(
-            f"Redis does not answer ({error}): is it running? "
+            f"Redis does not answer ({said(error)}): is it running? "
             "`hedgerow serve` starts its own again by itself"
         ) from error
     except (redis_errors.OutOfMemoryError, redis_errors.ExecAbortError) as error:
         raise StoreUnavailable(
-            f"Redis refuses to write ({error}): give it more memory (maxmemory)"
+            f"Redis refuses to write ({said(error)}): give it more memory (maxmemory)"
         ) from error
     except redis_errors.ReadOnlyError as error:
         raise StoreUnavailable(
@@ -109,6 +123,6 @@ def store_errors() -> Iterator[None]:
             raise StoreRolledBack(
                 "the store was restarted or went back meanwhile, nothing was written: send it again"
             ) from error
-        if not str(error).startswith(NOT_NOW):
+        if not said(error).startswith(NOT_NOW):
             raise
-        raise StoreUnavailable(f"Redis refuses for now ({error}): see its log") from error
+        raise StoreUnavailable(f"Redis refuses for now ({said(error)}): see its log") from error

@@ -18,7 +18,7 @@ from service.api.roles import ROLES
 from service.http.auth import KeyCheck, is_loopback
 from service.http.problems import CODES
 from service.settings import Settings
-from service.store.api_keys import ApiKeys, KeyRing, Role
+from service.store.api_keys import ApiKeys, KeyRing, Role, read_ring, revoke_key
 from service.store.profiles.reader import ProfileReader
 from tests.api import JSON, Api, check_problem, exchange, served
 from tests.server import wait_until
@@ -277,6 +277,8 @@ def test_a_revoked_key_stays_known_and_stops_working(forgetful_api: Api) -> None
     assert other.json()["secret"] not in str(
         api.run(api.runtime.redis.hgetall(f"hr:{{{api.settings.namespace}}}:api-keys"))
     )
+    # the last one could not be revoked
+    api("POST", "/v1/admin/keys", json={"role": "admin", "name": "you"}, headers=headers)
     gone = api("DELETE", f"/v1/admin/keys/{key['id']}", headers=headers)
     assert gone.json()["revoked"]
     check_problem(api("GET", "/v1/stats", headers=headers), 401, "unauthorised")
@@ -321,3 +323,21 @@ def test_the_codes_of_errors_are_the_codes_of_the_table() -> None:
     for code in ("misconfigured", "superseded"):  # never an answer: they end a process
         raised.pop(code, None)
     assert {code: status for code, (status, _) in CODES.items() if code in raised} == raised
+
+
+def test_the_last_admin_key_cannot_be_revoked_here(api: Api, client: redis.Redis) -> None:
+    last, secret = api.run(api.runtime.keys.create("admin", "last"))
+    _, writer = api.run(api.runtime.keys.create("write", "shop"))
+    headers = {"authorization": f"Bearer {secret}"}
+    refused = api("DELETE", f"/v1/admin/keys/{last.id}", headers=headers)
+    assert "hedgerow keys revoke" in check_problem(refused, 409, "conflict")["detail"]
+    new = api("POST", "/v1/admin/keys", json={"role": "admin", "name": "next"}, headers=headers)
+    assert api("DELETE", f"/v1/admin/keys/{last.id}", headers=headers).status_code == 200
+    theirs = {"authorization": f"Bearer {new.json()['secret']}"}
+    assert api("GET", "/v1/admin/keys", headers=theirs).status_code == 200
+    # revoked ones count for nothing, and on the machine there is a way out
+    refused = api("DELETE", f"/v1/admin/keys/{new.json()['id']}", headers=theirs)
+    check_problem(refused, 409, "conflict")
+    revoke_key(client, api.settings.namespace, new.json()["id"])
+    assert read_ring(client, api.settings.namespace).admins == frozenset()
+    assert read_ring(client, api.settings.namespace).authenticate(writer.encode()) == "write"

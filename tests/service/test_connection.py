@@ -25,6 +25,28 @@ def test_errors_that_pass_are_unavailable(error, says):
         raise error
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        redis_errors.ResponseError(
+            "Command # 1 (HSET key secret) of pipeline caused error: MISCONF disk"
+        ),
+        redis_errors.ResponseError(
+            "Command # 2 (HSET key secret) of pipeline caused error: ('MISCONF disk',)"
+        ),
+        redis_errors.OutOfMemoryError(
+            "Command # 1 (SET (1) secret) of pipeline caused error: command not allowed"
+        ),
+        redis_errors.OutOfMemoryError("command not allowed, script: secret, on @user_script:1."),
+    ],
+)
+def test_what_was_sent_to_redis_is_not_repeated(error):
+    with pytest.raises(StoreUnavailable) as refused, store_errors():
+        raise error
+    assert "secret" not in refused.value.detail
+    assert "HSET" not in refused.value.detail
+
+
 @pytest.mark.parametrize("error", [redis_errors.ResponseError("WRONGTYPE"), ValueError("ours")])
 def test_mistakes_pass_through(error):
     with pytest.raises(type(error)) as raised, store_errors():

@@ -154,7 +154,8 @@ def _records(registry: Registry, strategy: str | None, after: str | None) -> lis
 
 
 def _change_id(text: str) -> str:
-    if not re.fullmatch(r"[0-9]{1,15}-[0-9]{1,15}", text):
+    # Redis takes no interval that ends before its least id
+    if not re.fullmatch(r"[1-9][0-9]{0,14}-[0-9]{1,15}", text):
         raise InvalidCursor
     return text
 
