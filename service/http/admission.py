@@ -8,7 +8,8 @@ each second is enough: limits are seconds, and a timer for each request would co
 import asyncio
 import ipaddress
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from service.limits import Limits
@@ -63,6 +64,8 @@ class Admission:
         self._from: Counter[str] = Counter()
         # the longest wait first: connections are added when they begin to wait
         self._waiting: dict[Connection, float] = {}
+        self._strangers: dict[Connection, float] = {}
+        """Those of them that never had a request: they make room before clients at rest."""
         self._bodies: dict[Connection, Progress] = {}
         self._looking: asyncio.TimerHandle | None = None
 
@@ -76,7 +79,7 @@ class Admission:
             return _too_many(f"from {counted}", "connections_per_address", self._limits)
         if self._open > self._limits.connections and not self._make_room():
             return _too_many("to this process", "connections", self._limits)
-        self.waits(connection)
+        self._strangers[connection] = _now()
         return None
 
     def leave(self, connection: Connection, address: str | None) -> None:
@@ -101,6 +104,7 @@ class Admission:
     def works(self, connection: Connection) -> None:
         """Note that a connection has a request, or none any more."""
         self._waiting.pop(connection, None)
+        self._strangers.pop(connection, None)
 
     def receives(self, connection: Connection) -> None:
         """Note that more of a connection's body is to come."""
@@ -115,14 +119,18 @@ class Admission:
         """Refuse the connections whose clients are too slow."""
         self._looking = None
         now = _now()
-        oldest = next(iter(self._waiting), None)
-        while oldest is not None and self._waiting[oldest] <= now - self._limits.header_s:
-            self._end(oldest, self._slow_header())
-            oldest = next(iter(self._waiting), None)
+        for waiting in (self._strangers, self._waiting):
+            self._end_late(waiting, now - self._limits.header_s)
         for connection, progress in list(self._bodies.items()):
             self._check_body(connection, progress, now)
         if self._open:
             self._look_soon()
+
+    def _end_late(self, waiting: Mapping[Connection, float], since: float) -> None:
+        oldest = next(iter(waiting), None)
+        while oldest is not None and waiting[oldest] <= since:
+            self._end(oldest, self._slow_header())
+            oldest = next(iter(waiting), None)
 
     def _look_soon(self) -> None:
         if self._looking is None:
@@ -130,7 +138,7 @@ class Admission:
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest; return whether there was one."""
-        oldest = next(iter(self._waiting), None)
+        oldest = next(chain(self._strangers, self._waiting), None)
         if oldest is None:
             return False
         self._end(oldest, _too_many("to this process", "connections", self._limits))

@@ -99,6 +99,16 @@ def test_who_waits_longest_makes_room_for_a_newcomer(redis_url: str) -> None:
         assert b"200 OK" in idle[15].recv(65_536)
 
 
+def test_a_client_at_rest_is_not_closed_for_strangers(redis_url: str) -> None:
+    with limited(redis_url, connections=16) as address, ExitStack() as stack:
+        client = stack.enter_context(connected(address, HELLO + b"\r\n"))
+        assert b"200 OK" in client.recv(65_536)
+        for _ in range(40):
+            stack.enter_context(connected(address))
+        client.sendall(HELLO + b"\r\n")
+        assert b"200 OK" in client.recv(65_536)
+
+
 def test_a_newcomer_is_refused_while_all_others_are_at_work(redis_url: str) -> None:
     with limited(redis_url, connections=16) as address, ExitStack() as stack:
         for _ in range(16):
