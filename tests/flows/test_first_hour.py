@@ -13,6 +13,7 @@ from service.cli.next_training import wait_for_lists
 from service.client import ServiceClient, ndjson, segment
 from service.demo.sample_world import SampleWorld
 from service.processes.child import ServiceProcess
+from tests.server import wait_until
 from tests.service.running import hedgerow, service
 
 pytestmark = pytest.mark.flow
@@ -77,7 +78,10 @@ def test_a_small_shop_has_personal_lists_and_goes_on_learning(client):
     first = wait_for_lists(client)
     assert first is not None
     assert first["decision"]["outcome"] == "promoted", first
+    # the follower reads what the training foretells within some seconds
+    wait_until(lambda: client.get("/v1/rankers")["stack"] is not None)
     assert better_than_popular(client, told) >= BETTER
+    assert_one_like_shows(client, world)
     before = client.get("/v1/models")["active"]
     more = SmallWorld(80, 36, 2, seed=1).told().events
     send(client, [row | {"user": f"{row['user']}-too"} for row in more])
@@ -96,3 +100,17 @@ BETTER = 1.5
 def better_than_popular(client: ServiceClient, told: Told) -> float:
     """Return the ndcg@10 of default lists, as a multiple of that of popular items."""
     return slates_ndcg(client, told.held) / slates_ndcg(client, told.held, model="popular")
+
+
+def assert_one_like_shows(client: ServiceClient, world: SmallWorld) -> None:
+    """Check that a new user's first event changes the list, and that the list says why."""
+    goods = {one["item"]: one["categories"] for one in world.documents()}
+    for user, liked in (("gus", "item-004"), ("ida", "item-005")):
+        event = {"user": user, "item": liked, "kind": "like"}
+        sequence = client.post("/v1/events", event)["sequence"]
+        path = f"/v1/users/{user}/recommendations"
+        slate = client.get(path, k=6, explain=True, min_sequence=sequence)
+        own = [one for one in slate["items"] if goods[one["item"]] == goods[liked]]
+        assert len(own) >= 4, slate
+        reasons = [why["item"] for one in slate["items"] for why in one["because"]]
+        assert liked in reasons, slate
