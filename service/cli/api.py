@@ -13,12 +13,14 @@ import uvicorn
 from service.app import create_app
 from service.cli import options
 from service.ending import follow_lifeline
+from service.errors import StoreRolledBack
 from service.http.connections import server_config
+from service.processes.commands import STORE_LOST
 from service.processes.interpreter import take_short_turns
 from service.processes.listening import STARTED, listen, refuse_open_bind, room_for, url_of
 from service.runtime import api_runtime
 from service.settings import Settings, load_settings
-from service.store.connection import connect
+from service.store.connection import Client, connect
 from service.store.namespace import open_namespace
 from service.telemetry import logger, set_up_logs
 
@@ -55,7 +57,7 @@ def api(
     url = options.given_redis(settings, "api")
     with connect(url, role="api-start") as client:
         # here, where a message can still be plain: inside the app it would be a traceback
-        open_namespace(client, settings)
+        _recognise(settings, client, is_supervised=lifeline is not None)
         refuse_open_bind(settings, client)
     listener = (
         listen(settings.host, settings.port)
@@ -66,6 +68,17 @@ def api(
         # as `serve` does: programs that start us read the address from stdout
         print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
     serve_app(settings, url, listener)
+
+
+def _recognise(settings: Settings, client: Client, *, is_supervised: bool) -> None:
+    """Open the namespace; end in a way that lets a supervisor try again if it is not the known."""
+    try:
+        open_namespace(client, settings)
+    except StoreRolledBack as error:
+        if not is_supervised:
+            raise
+        logger().error("store_refused", detail=error.detail)
+        raise typer.Exit(STORE_LOST) from None
 
 
 def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:

@@ -14,6 +14,9 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POL
 """Environment that limits BLAS and OpenMP to one thread: our kernels are the parallel part."""
 SUPERSEDED = 75
 """Exit code of a learner or trainer that another one replaced; it is restarted as a standby."""
+STORE_LOST = 74
+"""Exit code of an api process that finds another store than the known one; it is started again,
+because the processes that run serve on, and the store may come back."""
 REFUSED = 2
 """Exit code of a process with wrong settings: starting it again would not help."""
 

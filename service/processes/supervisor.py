@@ -19,6 +19,7 @@ from service.processes.commands import (
     COMMAND,
     ONE_THREAD,
     REFUSED,
+    STORE_LOST,
     SUPERSEDED,
     compile_kernels,
     how_it_ended,
@@ -170,7 +171,7 @@ class Supervisor:
         problem = None
         if child.essential and code == REFUSED:
             problem = f"{child.name} cannot run; see its message above"
-        elif child.essential and too_often and code != SUPERSEDED:
+        elif child.essential and too_often and code not in {SUPERSEDED, STORE_LOST}:
             problem = (
                 f"{child.name} ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s (last exit code "
                 f"{code}); the lines above say why, and `hedgerow doctor` checks this machine"

@@ -1,6 +1,8 @@
 """A store that loses what it acknowledged: nothing is ever stored under another item."""
 
+import os
 import shutil
+import signal
 
 import pytest
 
@@ -8,7 +10,7 @@ from service.processes.child import ServiceProcess
 from service.store.connection import connect
 from tests.flows.faulty_store import Store, all_learned, misplaced, request, stored, world
 from tests.server import wait_until
-from tests.service.running import hedgerow, service
+from tests.service.running import hedgerow, service, started
 
 pytestmark = pytest.mark.flow
 
@@ -150,6 +152,25 @@ def test_files_that_are_gone_are_told_at_the_start(room):
     assert hedgerow("doctor", "--repair", "--yes", **environment).returncode == 0
     with service(room) as running, running.client() as api:
         running.wait_until_ready(api)
+
+
+def test_a_service_outlives_an_emptied_store_and_the_end_of_an_api_process(room, private_server):
+    with service(room, redis_url=private_server.url) as running, running.client() as api:
+        running.wait_until_ready(api)
+        body = {"user": "ada", "item": "i1", "rating": 3}
+        assert request(port_of(running), "POST", "/v1/events", body)[0] == 202
+        with connect(private_server.url, role="test") as client:
+            client.flushall()
+        os.kill(started(running)["api-0"][-1], signal.SIGKILL)
+        wait_until(lambda: len(started(running)["api-0"]) >= 7)
+        assert running.alive
+        environment = {
+            "HEDGEROW_DATA_DIR": str(room / "data"),
+            "HEDGEROW_REDIS_URL": private_server.url,
+        }
+        assert hedgerow("doctor", "--repair", "--yes", **environment).returncode == 0
+        wait_until(lambda: request(port_of(running), "GET", "/readyz")[0] == 200)
+        assert request(port_of(running), "POST", "/v1/events", body)[0] == 202
 
 
 def port_of(running: ServiceProcess) -> int:
