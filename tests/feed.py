@@ -9,7 +9,15 @@ import numpy as np
 from service.rec_ids import source_of
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import AWAITED, HAS_DIGEST, HAS_SOURCE, MERGE_USER, Entry, encode
+from service.store.log.codec import (
+    AWAITED,
+    HAS_CONTEXT,
+    HAS_DIGEST,
+    HAS_SOURCE,
+    MERGE_USER,
+    Entry,
+    encode,
+)
 from service.store.log.state import read_state
 from service.store.log.stream import _SCRIPT, RECEIPT_S
 from service.store.profiles.history_record import read_history, sequences
@@ -27,6 +35,7 @@ class Event:
     awaited: bool = False
     time_ms: int = NOW_MS
     rec_id: str | None = None
+    context: bytes = b""
 
     @property
     def source(self) -> bytes:
@@ -62,6 +71,7 @@ class Feed:
             HAS_DIGEST * (e.event_id is not None)
             | AWAITED * e.awaited
             | HAS_SOURCE * bool(e.source)
+            | HAS_CONTEXT * bool(e.context)
             for e in events
         ]
         return Entry(
@@ -75,6 +85,7 @@ class Feed:
             digests=b"".join(digest(e) for e in events if e.event_id is not None),
             appended_ms=appended_ms,
             sources=b"".join(e.source for e in events),
+            contexts=tuple(e.context for e in events if e.context),
         )
 
     def append(self, events: list[Event], appended_ms: int = NOW_MS) -> int:

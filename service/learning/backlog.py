@@ -17,6 +17,7 @@ from service.store.log.codec import (
     AWAITED_ANSWER,
     DELETE_RATING,
     DIGEST_BYTES,
+    HAS_CONTEXT,
     HAS_DIGEST,
     HAS_SOURCE,
     MERGE_USER,
@@ -24,6 +25,8 @@ from service.store.log.codec import (
 )
 from service.store.profiles.dedupe_chunk import DedupeChunk
 
+CONTEXT_BYTES = 256
+"""Most bytes that the counts of one entry of a context take in a commit, without its text."""
 LOOK_AHEAD = 65_536
 """Largest number of events in a batch."""
 
@@ -51,12 +54,15 @@ class Backlog:
         index: dict[str, int] = {}
         columns: list[tuple[Any, ...]] = []
         self.spans: list[EntrySpan] = []
+        self.contexts: dict[int, list[str]] = {}
+        """Where an event happened, as `name=text`, by its position; only of events that say so."""
         self.at = first = 0
         for last, packed_bytes, entry in entries:
             skip = max(0, watermark + len(entry) - last)
             watermark = _follow(watermark, last, len(entry))
             counted = counted_ms(entry.time_ms[skip:], entry.appended_ms, tolerance_ms)
             columns.append((counted, *_columns(entry, last, skip, index, window)))
+            self.contexts.update(_contexts(entry, skip, first))
             end = first + len(entry) - skip
             self.spans.append(EntrySpan(first, end, packed_bytes, entry.appended_ms))
             first = end
@@ -92,6 +98,8 @@ class Backlog:
         self._name_bytes: I64 = np.array([len(user.encode()) for user in self.users], np.int64)
         has_digest, is_awaited = self.flags & HAS_DIGEST != 0, self.flags & AWAITED != 0
         self._answer_bytes = has_digest * DIGEST_BYTES + is_awaited * AWAITED_ANSWER.itemsize
+        for at, pairs in self.contexts.items():
+            self._answer_bytes[at] += sum(CONTEXT_BYTES + len(pair) for pair in pairs)
         self._user_seen: I64 = np.zeros(len(self.users), dtype=np.int64)
         self._item_seen: I64 = np.zeros(int(self.item.max(initial=0)) + 1, dtype=np.int64)
 
@@ -202,6 +210,16 @@ def _columns(
         _source(entry)[skip:],
         digests[skipped:],
     )
+
+
+def _contexts(entry: Entry, skip: int, first: int) -> dict[int, list[str]]:
+    """Return the contexts of an entry after its first ``skip`` events, by position in a backlog."""
+    rows = np.flatnonzero(entry.flags & HAS_CONTEXT) if entry.contexts else ()
+    return {
+        first + int(row) - skip: context.decode(errors="replace").split("\n")
+        for row, context in zip(rows, entry.contexts, strict=False)
+        if row >= skip
+    }
 
 
 def _source(entry: Entry) -> U64:

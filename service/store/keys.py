@@ -274,8 +274,9 @@ class PartitionKeys:
     @property
     def responses(self) -> str:
         """hash source in hex -> JSON (commit): click-through of slates by kind code; a source is
-        strategy and model.
-        "00013fa2b4c1d2e3" -> {"last":2000,"events":{"6":100,"2":7}}."""
+        strategy and model. Behind it may stand a context, whose events alone count.
+        "00013fa2b4c1d2e3" -> {"last":2000,"events":{"6":100,"2":7}},
+        "00013fa2b4c1d2e3|device=phone" -> {"last":1990,"events":{"6":30}}."""
         return self._key("responses")
 
     @property

@@ -138,7 +138,7 @@ def test_a_fault_names_its_field_once_and_the_expected_value(
         ('{"user": "a", "item": "b", "rating": "3"}', "`rating` must be a number, not a string"),
         (
             '{"user": "a", "item": "b", "stars": 3}',
-            "`stars` is unknown; allowed are: event_id, ",
+            "`stars` is unknown; allowed are: context, event_id, ",
         ),
         ('{"user": 7, "item": "b", "rating": 3}', "`user` must be a string, not a whole number"),
         ('{"user": "a", "item": "b", "rating": 3, "timestamp": true}', "RFC 3339"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.store.log.codec import HAS_SOURCE, SOURCE_BYTES, Entry, decode, encode
+from service.store.log.codec import HAS_CONTEXT, HAS_SOURCE, SOURCE_BYTES, Entry, decode, encode
 
 USER = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), min_size=1, max_size=40)
 
@@ -23,6 +23,7 @@ def entry_of(users: list[str], rows: list[tuple[int, int, float, int, int, int]]
         digests=b"d" * 16,
         appended_ms=1_763_000_000_000,
         sources=b"".join(bytes((i,)) * 8 for i, row in enumerate(rows) if row[5] & HAS_SOURCE),
+        contexts=tuple(b"a=%d" % i for i, row in enumerate(rows) if row[5] & HAS_CONTEXT),
     )
 
 
@@ -32,7 +33,7 @@ ROW = st.tuples(
     st.floats(-10, 10, width=32),
     st.integers(-(2**62), 2**62),
     st.integers(0, 255),
-    st.integers(0, 7),
+    st.integers(0, 15),
 )
 
 
@@ -44,7 +45,7 @@ def test_an_entry_is_read_as_it_was_packed(users, rows):
     assert back.users == entry.users
     for name in ("user_ix", "item", "value", "time_ms", "kind", "flags"):
         assert getattr(back, name).tolist() == getattr(entry, name).tolist()
-    for name in ("digests", "sources", "appended_ms"):
+    for name in ("digests", "sources", "contexts", "appended_ms"):
         assert getattr(back, name) == getattr(entry, name)
 
 
@@ -55,6 +56,9 @@ def test_an_entry_without_sources_is_written_as_before_there_were_any():
     assert len(sourced) == len(plain) + SOURCE_BYTES
     # in the first format the bit of this flag has no meaning
     assert decode(b"hrl1" + sourced[4:-SOURCE_BYTES]).sources == b""
+    placed = encode(entry_of(["ann"], [(0, 7, 4.5, 1, 0, HAS_SOURCE | HAS_CONTEXT)]))
+    assert (placed[:4], placed[-5:]) == (b"hrl3", b"\3\0a=0")
+    assert decode(b"hrl2" + placed[4:-5]).contexts == ()
 
 
 @pytest.mark.parametrize("cut", [0, 3, 20, 40, -1])

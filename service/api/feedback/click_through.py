@@ -1,14 +1,15 @@
 """Click-through of the slates by strategy and model."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from core.meaning import RATING
 from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
+from service.http.faults import PAIR
 from service.ids import sequence_token
 from service.rec_ids import named
 from service.settings import Settings
@@ -43,12 +44,28 @@ class ClickThrough(Answer):
     """The last events that are included."""
 
 
+InContext = Annotated[
+    str,
+    Query(
+        pattern=PAIR,
+        description="Only events of this context: `device=phone`. Kept for each of the last 1 024 "
+        "pairs of a model and a context that had events.",
+        examples=["device=phone"],
+    ),
+]
+
+
 @router.get("/v1/stats/click-through", summary="Count impressions and clicks")
-async def get_click_through(runtime: Runtime) -> ClickThrough:
-    """Impressions and clicks by strategy and model, from feedback with the `rec_id` of a slate."""
+async def get_click_through(runtime: Runtime, context: InContext = "") -> ClickThrough:
+    """Impressions and clicks by strategy and model, from feedback with the `rec_id` of a slate.
+
+    With `context`, those that happened there.
+    """
     namespace = runtime.namespace
     watermarks = {p: runtime.changes.watermark(p) for p in range(namespace.partitions)}
-    responses = await read_click_through(runtime.redis, namespace.name, namespace.partitions)
+    responses = await read_click_through(
+        runtime.redis, namespace.name, namespace.partitions, context
+    )
     slates = [_slates(runtime.settings, *one) for one in responses.items()]
     return ClickThrough(
         slates=sorted(slates, key=lambda one: (-one.impressions, one.strategy)),

@@ -5,7 +5,8 @@ unknown fields.
 """
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -18,14 +19,24 @@ from core.meaning import RATING
 from core.scale import Scale
 from service.api.times import is_moment, milliseconds, rfc3339
 from service.errors import InvalidEvent, TooLarge
-from service.http.faults import of_msgspec
+from service.http.faults import NAME, of_msgspec
 from service.ids import id_fault, is_id
 from service.rec_ids import decode as decode_rec_id
 from service.rec_ids import source_of
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
-from service.store.log.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE
+from service.store.log.codec import (
+    AWAITED,
+    DIGEST_BYTES,
+    HAS_CONTEXT,
+    HAS_DIGEST,
+    HAS_SOURCE,
+    packed_context,
+)
+
+MAX_CONTEXT, MAX_CONTEXT_TEXT = 8, 64
+"""Most entries of a context, and the characters of the longest name or text."""
 
 Fault = tuple[str, str]
 """(code, detail) of a row that cannot be accepted."""
@@ -49,6 +60,9 @@ class Feedback(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Your own id of the event: a repeat of it counts once."""
     rec_id: str | UnsetType = UNSET
     """The `rec_id` of the slate that showed the item: the event counts for its click-through."""
+    context: Annotated[dict[str, str], msgspec.Meta(max_length=MAX_CONTEXT)] | UnsetType = UNSET
+    """Where it happened: `{"device": "phone", "page": "home"}`, names and short texts of your own.
+    Click-through can be asked for by each; put nothing in it that names a person."""
 
 
 class Rejected(msgspec.Struct):
@@ -125,6 +139,8 @@ class Rules:
             return "invalid_id", id_fault("event_id", event.event_id)
         if event.rec_id is not UNSET and not is_id(event.rec_id):
             return "invalid_id", id_fault("rec_id", event.rec_id)
+        if event.context is not UNSET and (fault := context_fault(event.context)):
+            return "invalid_event", fault
         return self._time_fault(event) or self._value_fault(event)
 
     def are_dated(self, times: Sequence[datetime | float | UnsetType]) -> bool:
@@ -165,6 +181,7 @@ class Rules:
         """Return a checked event as a row of the log; ``event_id`` is for an event without one."""
         own = event_id if event.event_id is UNSET else event.event_id
         source = b"" if event.rec_id is UNSET else source_of(event.rec_id, event.user)
+        context = b"" if event.context is UNSET else packed_context(event.context)
         return Row(
             user=event.user,
             item=item,
@@ -173,10 +190,28 @@ class Rules:
             kind=RATING if event.kind is UNSET else self.kinds[event.kind],
             flags=(HAS_DIGEST if own is not None else 0)
             | (AWAITED if awaited else 0)
-            | (HAS_SOURCE if source else 0),
+            | (HAS_SOURCE if source else 0)
+            | (HAS_CONTEXT if context else 0),
             digest=b"" if own is None else digest(event.user, own),
             source=source,
+            context=context,
         )
+
+
+def context_fault(context: Mapping[str, str]) -> str | None:
+    """Return what is wrong with a context; None if nothing is."""
+    for name, text in context.items():
+        if not _is_name(name) or len(name) > MAX_CONTEXT_TEXT:
+            return (
+                "`context` has a name that is none: a letter or _ first, then letters, digits and "
+                f"_, at most {MAX_CONTEXT_TEXT} in all"
+            )
+        if not is_id(text) or len(text) > MAX_CONTEXT_TEXT:
+            return (
+                f"`context.{name}` must have 1 to {MAX_CONTEXT_TEXT} characters, "
+                "none of them a control character"
+            )
+    return None
 
 
 UNREADABLE_REC_ID = (
@@ -212,6 +247,8 @@ _many = msgspec.json.Decoder(list[Feedback])
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError)
 """What msgspec raises for bytes that are not the wanted JSON."""
+
+_is_name = re.compile(NAME).fullmatch
 
 decode_one = _one.decode
 decode_lines = _one.decode_lines

@@ -40,11 +40,13 @@ from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
 from service.store.log.codec import (
     DIGEST_BYTES,
+    HAS_CONTEXT,
     HAS_DIGEST,
     HAS_SOURCE,
     SOURCE_BYTES,
     Entry,
     encode,
+    packed_context,
 )
 from service.store.partitions import partition_of
 
@@ -302,6 +304,7 @@ def good(rules: Rules, events: list[Feedback]) -> bool:
         [event.kind for event in events].count(UNSET) < n
         or [event.event_id for event in events].count(UNSET) < n
         or [event.rec_id for event in events].count(UNSET) < n
+        or [event.context for event in events].count(UNSET) < n
         or UNSET in (ratings := [event.rating for event in events])
     ):
         return all(rules.fault(event) is None for event in events)
@@ -329,6 +332,7 @@ def entry(
     index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
     flags, digests = _digests(indexes, events, key)
     sourced, sources = _sources(events)
+    placed, contexts = _contexts(events)
     return Entry(
         users=tuple(index),
         user_ix=np.fromiter(map(index.__getitem__, users), np.uint32, n),
@@ -336,10 +340,11 @@ def entry(
         value=_values(events),
         time_ms=_times(events, now),
         kind=_kinds(rules, events),
-        flags=flags | sourced,
+        flags=flags | sourced | placed,
         digests=digests,
         appended_ms=now,
         sources=sources,
+        contexts=contexts,
     )
 
 
@@ -370,6 +375,14 @@ def _sources(events: list[Feedback]) -> tuple[U8, bytes]:
         return np.zeros(len(events), dtype=np.uint8), b""
     found = [b"" if e.rec_id is UNSET else source_of(e.rec_id, e.user) for e in events]
     return np.array([HAS_SOURCE if one else 0 for one in found], dtype=np.uint8), b"".join(found)
+
+
+def _contexts(events: list[Feedback]) -> tuple[U8, tuple[bytes, ...]]:
+    if [event.context for event in events].count(UNSET) == len(events):
+        return np.zeros(len(events), dtype=np.uint8), ()
+    found = [b"" if e.context is UNSET else packed_context(e.context) for e in events]
+    flags = np.array([HAS_CONTEXT if one else 0 for one in found], dtype=np.uint8)
+    return flags, tuple(filter(None, found))
 
 
 def _digests(indexes: Sequence[int], events: list[Feedback], key: str | None) -> tuple[U8, bytes]:

@@ -25,7 +25,7 @@ _UNEXPECTED = ServiceError("the append failed unexpectedly: see the service's lo
 
 
 class Row(NamedTuple):
-    """A checked event; by its ``flags``, ``digest`` has 16 bytes or none, ``source`` 8 or none."""
+    """A checked event; its ``flags`` say which of ``digest``, ``source`` and ``context`` it has."""
 
     user: str
     item: int
@@ -35,6 +35,7 @@ class Row(NamedTuple):
     flags: int
     digest: bytes
     source: bytes = b""
+    context: bytes = b""
 
 
 class Log(Protocol):
@@ -151,7 +152,7 @@ def _fail(answers: list[tuple[asyncio.Future[int], int]], error: ServiceError) -
 
 def entry_of(rows: Sequence[Row]) -> Entry:
     """Return rows as the columns of one entry, stamped with the current time."""
-    users, items, values, times, kinds, flags, digests, sources = zip(*rows, strict=True)
+    users, items, values, times, kinds, flags, digests, sources, contexts = zip(*rows, strict=True)
     index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
     return Entry(
         users=tuple(index),
@@ -164,4 +165,5 @@ def entry_of(rows: Sequence[Row]) -> Entry:
         digests=b"".join(digests),
         appended_ms=now_ms(),
         sources=b"".join(sources),
+        contexts=tuple(filter(None, contexts)),
     )

@@ -5,6 +5,7 @@ of entry S has sequence S - n + 1 + i.
 """
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NewType
 
@@ -35,6 +36,9 @@ AWAITED = 2
 HAS_SOURCE = 4
 """Row flag: the event follows a slate; the slate's source is in ``sources`` (see ``rec_ids``)."""
 
+HAS_CONTEXT = 8
+"""Row flag: the event says where it happened; ``contexts`` has that (see ``packed_context``)."""
+
 DIGEST_BYTES = 16
 SOURCE_BYTES = 8
 
@@ -46,8 +50,10 @@ LEARNED, DUPLICATE, NOT_A_RATING = 0, 1, 2
 """Status of an awaited answer; only LEARNED comes with a prediction."""
 
 _HEADER = struct.Struct("<4sIIIq")
-_MAGIC, _MAGIC_WITH_SOURCES = b"hrl1", b"hrl2"
-"""The second marks entries with ``sources`` at the end; entries without sources use the first."""
+_MAGIC, _MAGIC_WITH_SOURCES, _MAGIC_WITH_CONTEXTS = b"hrl1", b"hrl2", b"hrl3"
+"""The second marks entries with ``sources`` at the end, the third those with ``contexts`` behind
+them; other entries use the first, as before there were any."""
+_MAGICS = {_MAGIC, _MAGIC_WITH_SOURCES, _MAGIC_WITH_CONTEXTS}
 _COLUMNS = ("<u4", "<u4", "<f4", "<i8", "u1", "u1")
 
 
@@ -70,6 +76,8 @@ class Entry:
     digests: bytes
     appended_ms: int
     sources: bytes = b""
+    contexts: tuple[bytes, ...] = ()
+    """One for each row flagged HAS_CONTEXT, in order."""
 
     def __len__(self) -> int:
         return len(self.user_ix)
@@ -78,6 +86,7 @@ class Entry:
 def encode(entry: Entry) -> bytes:
     """Pack an entry for the log."""
     magic = _MAGIC_WITH_SOURCES if entry.sources else _MAGIC
+    magic = _MAGIC_WITH_CONTEXTS if entry.contexts else magic
     names = [user.encode() for user in entry.users]
     lengths = np.fromiter(map(len, names), dtype="<u2", count=len(names))
     return b"".join(
@@ -93,13 +102,14 @@ def encode(entry: Entry) -> bytes:
             entry.flags.tobytes(),
             entry.digests,
             entry.sources,
+            *[len(one).to_bytes(2, "little") + one for one in entry.contexts],
         )
     )
 
 
 def decode(packed: bytes) -> Entry:
     """Unpack what ``encode`` packed; ValueError for anything else."""
-    if len(packed) < _HEADER.size or packed[:4] not in {_MAGIC, _MAGIC_WITH_SOURCES}:
+    if len(packed) < _HEADER.size or packed[:4] not in _MAGICS:
         raise ValueError(f"not a log entry of this version: it starts with {packed[:4]!r}")
     magic, n, n_users, n_digest_bytes, appended_ms = _HEADER.unpack_from(packed)
     lengths = np.frombuffer(packed, "<u2", n_users, _HEADER.size)
@@ -114,11 +124,12 @@ def decode(packed: bytes) -> Entry:
         at += columns[-1].nbytes
     user_ix, item, value, time_ms, kinds, flags = columns
     end = at + n_digest_bytes
-    sourced = int(np.count_nonzero(flags & HAS_SOURCE)) if magic == _MAGIC_WITH_SOURCES else 0
-    if end + SOURCE_BYTES * sourced != len(packed):
-        raise ValueError(
-            f"a log entry of {len(packed)} bytes should have {end + SOURCE_BYTES * sourced}"
-        )
+    sourced = int(np.count_nonzero(flags & HAS_SOURCE)) if magic != _MAGIC else 0
+    contexts_at = end + SOURCE_BYTES * sourced
+    n_contexts = int(np.count_nonzero(flags & HAS_CONTEXT)) if magic == _MAGIC_WITH_CONTEXTS else 0
+    contexts, ends_at = _contexts(packed, contexts_at, n_contexts)
+    if ends_at != len(packed):
+        raise ValueError(f"a log entry of {len(packed)} bytes should have {ends_at}")
     return Entry(
         users=users,
         user_ix=user_ix,
@@ -129,5 +140,26 @@ def decode(packed: bytes) -> Entry:
         flags=flags,
         digests=packed[at:end],
         appended_ms=appended_ms,
-        sources=packed[end:],
+        sources=packed[end:contexts_at],
+        contexts=contexts,
     )
+
+
+def _contexts(packed: bytes, at: int, n: int) -> tuple[tuple[bytes, ...], int]:
+    """Return the n contexts that begin at a position, and where they end."""
+    found = []
+    for _ in range(n):
+        length = int.from_bytes(packed[at : at + 2], "little")
+        found.append(packed[at + 2 : at + 2 + length])
+        at += 2 + length
+    return tuple(found), at
+
+
+def packed_context(context: Mapping[str, str]) -> bytes:
+    r"""Return a context as the log keeps it: its pairs in order, one a line.
+
+        >>> packed_context({"page": "home", "device": "phone"})
+        b'device=phone
+    page=home'
+    """
+    return "\n".join(sorted(f"{name}={text}" for name, text in context.items())).encode()

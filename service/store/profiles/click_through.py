@@ -48,17 +48,33 @@ def stored_click_through(client: redis.Redis, keys: PartitionKeys) -> dict[str, 
     return {name.decode(): unpack_counts(packed) for name, packed in stored.items()}
 
 
+def in_context(source: str, pair: str) -> str:
+    """Return the name of a source's counts in a context `name=text`."""
+    return f"{source}|{pair}"
+
+
+def is_in_context(name: str) -> bool:
+    """Return whether counts are those in a context."""
+    return "|" in name
+
+
 async def read_click_through(
-    client: redis.asyncio.Redis, namespace: str, partitions: int
+    client: redis.asyncio.Redis, namespace: str, partitions: int, context: str = ""
 ) -> dict[bytes, Counter[int]]:
-    """Return the number of events of each kind code by source, summed over the partitions."""
+    """Return the number of events of each kind code by source, summed over the partitions.
+
+    With a ``context`` `name=text`, those that happened there.
+    """
     found: dict[bytes, Counter[int]] = {}
     for partition in range(partitions):
         key = PartitionKeys(namespace, partition).responses
         with store_errors():
             stored = await cast("Awaitable[dict[bytes, bytes]]", client.hgetall(key))
         for name, packed in stored.items():
-            counts = found.setdefault(bytes.fromhex(name.decode()), Counter())
+            source, _, pair = name.decode().partition("|")
+            if pair != context:
+                continue
+            counts = found.setdefault(bytes.fromhex(source), Counter())
             events = unpack_counts(packed).events
             counts.update({int(kind): n for kind, n in events.items()})
     return found
