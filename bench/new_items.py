@@ -26,9 +26,8 @@ import numpy as np
 
 from bench import data
 from bench.report import Figure, publish
-from core.batch.content.encoder import Described, DocumentEncoder
+from core.batch.content.encoder import Described, DocumentEncoder, encoder_of
 from core.batch.takers import Takers
-from core.features import EncoderFit, of_item
 from core.gate import paired_interval
 from core.mixture_weights import Weights
 from core.stack.arms import STACK, Arms
@@ -108,9 +107,7 @@ class World:
 
     @cached_property
     def _encoder(self) -> DocumentEncoder:
-        fit = EncoderFit(np.random.default_rng(0))
-        fit.add(map(of_item, self.bodies[: self.n_old]))
-        return DocumentEncoder(fit.encoder())
+        return encoder_of(self.bodies[: self.n_old])
 
     def new(self, rows: I64, placing: Ranker | None = None) -> NewItems:
         """Return the films that are new after some ratings, and what is said of all."""

@@ -23,6 +23,8 @@ Key = TypeVar("Key")
 Document = Mapping[str, Any]
 """Features by name: a number, text, truth value or list of texts each."""
 
+CATEGORIES = "categories"
+"""Name of the feature that holds an item's categories."""
 FEWEST_DOCUMENTS = 2
 """Fewest documents with a value: a value of one document says nothing about others."""
 BINS = 8
@@ -142,7 +144,7 @@ def of_item(body: Mapping[str, Any]) -> Document:
     >>> of_item({"categories": ["film"], "features": {"year": 1994}})
     {'year': 1994, 'categories': ['film']}
     """
-    return {**body.get("features", {}), "categories": body.get("categories", [])}
+    return {**body.get("features", {}), CATEGORIES: body.get("categories", [])}
 
 
 @dataclass(frozen=True)

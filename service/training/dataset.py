@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.batch.content.encoder import Described, DocumentEncoder
+from core.batch.content.words import WordFit
 from core.batch.preferences import preference_rows
 from core.features import EncoderFit, FeatureEncoder, LeftOut, of_item
 from core.gate import FEWEST_USERS
@@ -242,11 +243,12 @@ def _earlier(data: Dataset, split: Callable[[Cut], Dataset]) -> Iterator[Dataset
 
 
 def _encoded_items(reader: HistorySource) -> tuple[EncodedItems, Described]:
-    fit = EncoderFit(np.random.default_rng(0))
+    fit, words = EncoderFit(np.random.default_rng(0)), WordFit()
     for bodies in reader.item_documents():
         fit.add(map(of_item, bodies))
+        words.add(bodies)
     facts = fit.encoder()
-    encoder = DocumentEncoder(facts)
+    encoder = DocumentEncoder(facts, words.words())
     features, rows = [facts.transform([])], [encoder.transform([])]
     for bodies in reader.item_documents():
         features.append(facts.transform([*map(of_item, bodies)]))

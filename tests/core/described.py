@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from core.batch.content.config import ContentConfig
-from core.batch.content.encoder import Described, DocumentEncoder
+from core.batch.content.encoder import Described, encoder_of
 from core.batch.content.fit import fit
 from core.batch.content.model import Content
-from core.features import EncoderFit, of_item
 from core.interactions import Interactions, from_pairs
 
 N_ITEMS, N_NEW = 60, 6
@@ -40,9 +39,7 @@ def likes(n_users: int = 120, seed: int = 0) -> Interactions:
 
 def described(some: list[Mapping[str, Any]]) -> Described:
     """Return documents as a training reads them."""
-    facts = EncoderFit(np.random.default_rng(0))
-    facts.add([of_item(one) for one in some])
-    encoder = DocumentEncoder(facts.encoder())
+    encoder = encoder_of(some)
     return Described(encoder, encoder.transform(some))
 
 

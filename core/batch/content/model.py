@@ -12,9 +12,14 @@ from core.batch.content.encoder import DocumentEncoder
 from core.batch.content.places import DocumentMap
 from core.batch.feature_map import unit_rows
 from core.batch.row_objective import RowObjective
+from core.features import CATEGORIES
 from core.kernels.scan import Mask
 from core.types import F32, I32
 
+LEAST = 0.1
+"""Weight of what tells nothing about taste where items are compared, of what tells most."""
+KIND = 2.0
+"""Weight of categories beside features where items are compared: they say what an item is."""
 BLOCK = 64
 """Items whose likeness to all others is in memory at a time."""
 
@@ -59,7 +64,8 @@ class Content:
         """Return how much each item is like a placed one, (n,); -inf without a place.
 
         Equation   cos(v_y, v_z) + cos(x_y, x_z): liked by the same people, by what is said of
-                   them, and described alike; in x a column counts by log(n / items with it)
+                   them, and described alike; in x a column c counts by log(1 + n / items with it)
+                   (|W_c| + LEAST max |W|), by what it tells about taste, categories KIND times
         """
         taste, said = self._units
         alike = taste @ taste[item] + (said @ said[[item]].T).toarray()[:, 0]
@@ -99,8 +105,13 @@ class Content:
         """Return the places and the weighted rows, both at length 1."""
         taste: Any = unit_rows(self.places)
         often = np.bincount(self.rows.indices, minlength=self.rows.shape[1])
-        weight = np.log1p(self.n_items / np.maximum(often, 1)).astype(np.float32)
-        said: Any = unit_rows(sp.csr_array(self.rows @ sp.diags_array(weight)))
+        rare = np.log1p(self.n_items / np.maximum(often, 1))
+        telling = np.linalg.norm(self.map.weights[:-1], axis=1)
+        weight = rare * (telling + LEAST * telling.max(initial=0.0))
+        names = np.array(self.encoder.facts.names)
+        weight[: names.size][names == CATEGORIES] *= KIND
+        weighted: Any = self.rows @ sp.diags_array(weight.astype(np.float32))
+        said: Any = unit_rows(weighted)
         return taste, said
 
 

@@ -1,0 +1,124 @@
+"""Words of free texts: what is a word, which words of a catalogue count, and rows of them.
+
+A word is a run of letters or digits, in lower case; in scripts that write no spaces, each pair of
+neighbouring characters is one. So every language has words, though not the best ones.
+"""
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import ConfigError
+
+MOST_WORDS = 1_000
+"""Words with a column, those in most documents; each costs time in the fit, with its square."""
+FEWEST_DOCUMENTS = 2
+"""Fewest documents with a word: a word of one document says nothing about others."""
+COMMON = 0.7
+"""Share of the documents above which a word says nothing: articles, and what all items are."""
+COUNTED = 200_000
+"""Distinct words that a fit counts; beyond it the rarer half is dropped."""
+LONGEST = 2_000
+"""Words of one text that are read."""
+
+_RUNS = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+"
+)
+"""Thai, Lao, Burmese, Khmer, Japanese and Chinese characters."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, at most LONGEST.
+
+    >>> words_of("Star Wars: Episode IV"), words_of("Straße"), words_of("千と千尋")
+    (['star', 'wars', 'episode', 'iv'], ['strasse'], ['千と', 'と千', '千尋'])
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    found: list[str] = []
+    for run in _RUNS.findall(plain):
+        at = 0
+        for part in _UNSPACED.finditer(run):
+            found += [run[at : part.start()]] if part.start() > at else []
+            found += _pairs(part.group())
+            at = part.end()
+        found += [run[at:]] if at < len(run) else []
+        if len(found) >= LONGEST:
+            break
+    return found[:LONGEST]
+
+
+def _pairs(run: str) -> list[str]:
+    """Return each pair of neighbouring characters, or a character that stands alone."""
+    return [run[at : at + 2] for at in range(max(len(run) - 1, 1))]
+
+
+def texts_of(body: Mapping[str, Any]) -> list[str]:
+    """Return the free texts of an item's document: its features that are texts."""
+    return [value for value in body.get("features", {}).values() if isinstance(value, str)]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a catalogue, each with the number by which it counts."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """log(documents / documents with it), in the order of the columns."""
+    _column: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        columns = {word: at for at, word in enumerate(self.weights)}
+        object.__setattr__(self, "_column", columns)
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns."""
+        return len(self.weights)
+
+    def row(self, body: Mapping[str, Any]) -> dict[int, float]:
+        """Return the words of a document by column, with length 1 together; empty without any."""
+        said = {word for text in texts_of(body) for word in words_of(text)}
+        known = {word: self.weights[word] for word in said if word in self.weights}
+        length = math.sqrt(sum(weight * weight for weight in known.values()))
+        return {self._column[word]: weight / length for word, weight in sorted(known.items())}
+
+    def to_json(self) -> list[list[Any]]:
+        """Return the words as JSON values."""
+        return [[word, weight] for word, weight in self.weights.items()]
+
+    @classmethod
+    def of_json(cls, stored: Iterable[Sequence[Any]]) -> "Words":
+        """Return the words that ``to_json`` stored."""
+        try:
+            return cls({str(word): float(weight) for word, weight in stored})
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"these are no words with weights: {error}") from error
+
+
+class WordFit:
+    """Learns the words of a catalogue from batches of documents, with bounded memory."""
+
+    def __init__(self, *, most: int = MOST_WORDS, counted: int = COUNTED) -> None:
+        self._most, self._counted = most, counted
+        self._documents = 0
+        self._often: Counter[str] = Counter()
+
+    def add(self, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """Count the words of more documents; one without a text does not count."""
+        for body in bodies:
+            said = {word for text in texts_of(body) for word in words_of(text)}
+            self._documents += bool(said)
+            self._often.update(said)
+            if len(self._often) > self._counted:
+                self._often = Counter(dict(self._often.most_common(self._counted // 2)))
+
+    def words(self) -> Words:
+        """Return the words that tell documents apart, the most frequent first."""
+        most = max(COMMON * self._documents, FEWEST_DOCUMENTS)
+        order = sorted(self._often.items(), key=lambda entry: (-entry[1], entry[0]))
+        kept = [(word, n) for word, n in order if FEWEST_DOCUMENTS <= n <= most][: self._most]
+        return Words({word: math.log1p(self._documents / n) for word, n in kept})
