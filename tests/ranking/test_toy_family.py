@@ -55,7 +55,7 @@ UNTRAINED_ENTRY = f"""\
 """
 FOLLOWED = {
     "from service.served_models": f"{STATE}, FollowedNearby\nfrom service.served_models",
-    "kept.online_items]": "kept.online_items, FollowedNearby(NearbyState(8, {}))]",
+    "kept.latest]": "kept.latest, FollowedNearby(NearbyState(8, {}))]",
 }
 VIEWED = {
     "from service.ranking.online": f"{STATE}\nfrom service.ranking.online",
