@@ -90,7 +90,9 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("grown")
     for tree in (*TREES, "tests"):
         shutil.copytree(ROOT / tree, root / tree)
-    shutil.copy(ROOT / "pyproject.toml", root)
+    (root / "openapi").mkdir()
+    for file in ("pyproject.toml", "openapi/openapi.json"):
+        shutil.copy(ROOT / file, root / file)
     return root
 
 
