@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.batch.content.snapshot import content_of
 from core.batch.snapshot import encoders_of
 from core.labels.snapshot import items_of
 from core.ordinal.snapshot import stars_of
@@ -98,3 +99,30 @@ def test_without_features_the_order_fails_and_says_what_to_do(room, redis_url, n
         job = here.trained(model=model)
         assert job.status == "failed"
         assert "PUT /v1/users/{id}" in str(job.error)
+
+
+def test_items_are_placed_by_documents_of_items_alone(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(), partitions=2) as here:
+        describe(here.client, namespace, users=0, items=90)
+        store_histories(here.client, here.settings, [Record("u0000", 89, value=5.0)])
+        job = here.trained(model="content")
+        assert job.status == "succeeded", job.error
+        assert here.serving == {"content": job.version}
+        manifest, chunks = here.registry.manifest(job.version), here.registry.chunks(job.version)
+        model = content_of(mapped(manifest, b"".join(chunks)))
+        # items that nobody has rated are most like those of their shelf
+        for item in range(80, 89):
+            near = np.argsort(-model.likeness(item)[:80])[:10]
+            assert (near % 4 == item % 4).all()
+        every = here.trained(model=None, budget_s=2.0)
+        assert every.status == "succeeded", every.error
+        [tried] = [one for one in every.tried if one["model"] == "content"]
+        assert tried["chosen"], tried["why"]
+        assert "content" in here.serving
+
+
+def test_without_documents_of_items_content_says_what_to_do(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(users=30)) as here:
+        job = here.trained(model="content")
+        assert job.status == "failed"
+        assert "PUT /v1/items/{id}" in str(job.error)
