@@ -71,7 +71,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(TOY / "by_price.txt", root / "service/training/recipes/by_price.py")
     first = "from service.ranking.starred import"
     change(root / "service/ranking/families.py", {first: IMPORT + first, END: ENTRY + END})
-    return root
+    return documented(root)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def grown_untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     change(root / "service/ranking/families.py", {END: UNTRAINED_ENTRY + END})
     change(root / "service/runtime.py", FOLLOWED)
     change(root / "service/learning/following/states.py", VIEWED)
-    return root
+    return documented(root)
 
 
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -90,9 +90,16 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("grown")
     for tree in (*TREES, "tests"):
         shutil.copytree(ROOT / tree, root / tree)
+    shutil.copy(ROOT / "pyproject.toml", root)
+    return root
+
+
+def documented(root: Path) -> Path:
+    """Write the OpenAPI document of a copy, which its answers must keep; return the copy."""
+    command = [sys.executable, "-m", "service.cli", "openapi"]
+    made = subprocess.run(command, check=True, cwd=root, capture_output=True, text=True)
     (root / "openapi").mkdir()
-    for file in ("pyproject.toml", "openapi/openapi.json"):
-        shutil.copy(ROOT / file, root / file)
+    (root / "openapi" / "openapi.json").write_text(made.stdout)
     return root
 
 
