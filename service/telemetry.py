@@ -24,6 +24,7 @@ EVENTS = {
     "child_started": "the supervisor started a child process",
     "client_disconnected": "a client left before the end of a body; its complete rows are kept",
     "entry_set_aside": "a log entry could not be learned; it waits in `hedgerow dead-letters`",
+    "fewer_connections": "the system allows fewer open files than the connections that are wanted",
     "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
     "kernels_loaded": "an api process has loaded its compiled kernels and can predict and rank",

@@ -13,7 +13,9 @@ from service.client import UNFINISHED, ServiceClient, outcome
 from service.errors import Misconfigured
 from service.ranking.strategies import meant
 
-RECIPES = "fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq, exmlds, ordinal, sequence or neighbours"
+RECIPES = (
+    "fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq, exmlds, ordinal, sequence, neighbours or content"
+)
 """All recipes in words; their table loads numba, which this verb does not need."""
 LONGEST_BUDGET_S = 3_600.0
 """Longest budget that the service accepts, in seconds."""

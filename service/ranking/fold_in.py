@@ -97,6 +97,11 @@ class FoldIn(HeadRanker):
         own = past.item_ix, past.weight, past.target
         return choices.explain(self.users.row, vector, *own, vectors)
 
+    def warm(self) -> None:
+        self.users.vector(np.empty(0, np.int32))
+        # the first call finds the learned items, which is slow in a large catalogue
+        self.users.row.knows(np.zeros(1, np.int32))
+
     @property
     def learned(self) -> Mask | None:
         return None if self.users.items is None else self.users.row.learned

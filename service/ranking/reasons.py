@@ -54,9 +54,8 @@ def uncompared(strategy: Strategy | None) -> str:
     if strategy is not None:
         return inactive(strategy)
     able = _those(lambda family: family.compares_users)
-    neither = "neither" if len(able) > 1 else "none"
     return (
-        f"only {_named(able)} compare users, and {neither} is active: "
+        f"only {_named(able)} compare users, and none of them is active: "
         f"train one with {_training(able[0])}"
     )
 

@@ -275,7 +275,7 @@ def test_a_model_that_compares_no_users_leaves_the_advice_which_one_does(
     activate(shop, redis_url)
     alike = shop("GET", "/v1/users/u01/similar").json()
     assert alike["users"] == []
-    assert "only fbgd and ocmf compare users" in alike["reason"]
+    assert "only fbgd, ocmf and content compare users" in alike["reason"]
     assert 'train one with POST /v1/retrain {"model": "fbgd"}' in alike["reason"]
 
 

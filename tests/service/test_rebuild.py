@@ -10,6 +10,7 @@ from service.settings import KINDS, Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_USER
 from service.store.log.state import read_state
 from service.store.namespace import open_namespace
+from service.store.recovery.healing import align
 from tests.feed import Event, Feed, some_ratings
 from tests.server import wait_until
 
@@ -185,6 +186,8 @@ def test_a_lost_state_costs_a_rebuild_and_no_data(learner_of, feed, redis_url, n
         learner_of()
     rebuild(Settings(namespace=namespace), redis_url)
     assert feed.online_state() == before
+    # a learner's process does so before it goes on: the identity of the partition is lost as well
+    align(client, namespace, 1)
     learner = learner_of()
     assert learner.state.watermark == 3_000
     assert learner.drain() == 100
