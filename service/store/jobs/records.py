@@ -34,6 +34,8 @@ ORDERED = "order"
 """The ``why`` of a job that was ordered on request; the schedule orders the others."""
 KEPT, KEPT_S = 500, 30 * 86_400
 MOST_WAITING = 20
+ATTEMPTS = 5
+"""Most attempts to write an order while others write theirs."""
 
 _SCRIPT = resources.files(__package__).joinpath("move_job.lua").read_text()
 _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
@@ -173,7 +175,7 @@ class JobRecords:
     def _create(self, record: JobRecord, is_same: Callable[[JobRecord], bool]) -> JobRecord:
         pipe: Any
         with store_errors(), self._client.pipeline() as pipe:
-            while True:
+            for attempt in range(ATTEMPTS):
                 pipe.watch(self._keys.jobs)
                 known = self.records()
                 same = next((one for one in reversed(known) if is_same(one)), None)
@@ -187,8 +189,10 @@ class JobRecords:
                     pipe.zadd(self._keys.jobs, {record.id: record.created_ms})
                     pipe.execute()
                     break
-                except redis_errors.WatchError:
-                    continue
+                except redis_errors.WatchError as error:
+                    # redis-py raises the same where the connection broke
+                    if attempt + 1 == ATTEMPTS:
+                        raise redis_errors.ConnectionError(str(error)) from error
         self._forget_old()
         return record
 
