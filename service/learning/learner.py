@@ -33,7 +33,7 @@ from service.store.connection import Client
 from service.store.identity.survey import run_of
 from service.store.keys import PartitionKeys
 from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
-from service.store.log.dead_letters import DeadLetter
+from service.store.log.dead_letters import KEPT, DeadLetter, DeadLetters
 from service.store.log.stream import LogReader
 from service.store.namespace import Namespace
 from service.store.profiles.commit import Changes, Commit, DedupeChange, StateChange
@@ -76,6 +76,7 @@ class Learner:
         self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
         self._keys = PartitionKeys(namespace.name, partition)
         self._log = LogReader(client, self._keys)
+        self._dead_letters = DeadLetters(client, self._keys)
         self._inspection = Inspection(namespace.scale, lambda: item_count(client, namespace.name))
         # before anything is read: whatever a restart loses, the writer refuses to go on with it
         self._run = run_of(client)
@@ -208,12 +209,17 @@ class Learner:
         self.settle()
         # a suspended learner must not judge entries by what it knew before another took over
         self.check_epoch()
+        if self._dead_letters.count() >= KEPT:
+            raise Misconfigured(
+                f"{KEPT} entries of the log could not be learned and wait: find the cause, then "
+                "replay or discard them (`hedgerow dead-letters list`)"
+            )
         self._counters["dead_letters"] += dead.n
         commit = Commit(
             follows=self._learned_to,
             watermark=dead.last,
             changes=Changes(),
-            state=StateChange(counters=self._counters),
+            state=StateChange(counters=dict(self._counters)),
             dead=dead,
             log_bytes=len(dead.packed),
         )

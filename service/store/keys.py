@@ -247,7 +247,7 @@ class PartitionKeys:
 
     @property
     def dead(self) -> str:
-        """stream, capped, ids = sequences of their last events (commit): {f: first sequence, r:
+        """stream, ids = sequences of their last events (commit): {f: first sequence, r:
         reason, d: packed entry} of the log, which could not be learned, see log/dead_letters.py."""
         return self._key("dead")
 

@@ -4,13 +4,15 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.scale import Scale
+from service.errors import Misconfigured
 from service.learning.inspection import Inspection
 from service.store.log.codec import MERGE_USER, Entry, encode
-from service.store.log.dead_letters import DeadLetters
+from service.store.log.dead_letters import KEPT, DeadLetters
 from service.store.log.state import read_state
 from tests.feed import NOW_MS, Event
 
@@ -89,6 +91,18 @@ def test_a_new_learner_goes_on_behind_what_was_set_aside(learner_of, feed, clien
     assert feed.watermark == 5
     [letter] = DeadLetters(client, feed.keys).all()
     assert (letter.first, letter.last, letter.n) == (1, 4, 4)
+
+
+def test_a_learner_stops_before_it_loses_a_letter(learner_of, feed, client):
+    learner = learner_of()
+    for _ in range(KEPT + 1):
+        feed.append_packed(b"nonsense", 1)
+    with pytest.raises(Misconfigured, match="hedgerow dead-letters list"):
+        learner.drain()
+    learner.settle()
+    assert DeadLetters(client, feed.keys).count() == KEPT
+    assert feed.watermark == KEPT
+    assert client.xlen(feed.keys.log) == 1
 
 
 def test_odd_bytes_behind_a_history_harm_neither_it_nor_its_deletion(learner_of, feed, client):

@@ -17,7 +17,12 @@ def test_waiting_events_are_appended_and_not_learned(client, redis_url, namespac
     client.hset(keys.state, "watermark", 90)
     report = run(redis_url, lambda one: partition_progress(one, namespace, 1))
     assert report == PartitionReport(
-        partition=1, appended=100, learned=90, waiting_bytes=4_000, leader="host:1:a"
+        partition=1,
+        appended=100,
+        learned=90,
+        waiting_bytes=4_000,
+        leader="host:1:a",
+        dead_letters=0,
     )
     assert report.behind == 10
     assert report == inspect_partition(client, namespace, 1)

@@ -13,7 +13,7 @@ from service.store.connection import Client, store_errors
 from service.store.keys import PartitionKeys
 
 KEPT = 1_000
-"""Largest number of dead letters of a partition; older ones go first."""
+"""Most dead letters of a partition; with so many, its learner stops: they were acknowledged."""
 
 
 class DeadLetter(Struct, frozen=True):

@@ -6,7 +6,6 @@ from typing import Any
 
 from service.store.keys import PartitionKeys
 from service.store.log.change import Change
-from service.store.log.dead_letters import KEPT as DEAD_LETTERS_KEPT
 from service.store.profiles.click_through import pack_counts
 from service.store.profiles.commit import Commit, HistoryChanges, Removals, RowChanges
 from service.store.profiles.expert_history import pack_point
@@ -63,8 +62,8 @@ class CommitPacking:
         self._add_side_streams(transaction, commit)
         self._add_change(transaction, commit)
         if commit.dead is not None:
-            kept, name = ("MAXLEN", DEAD_LETTERS_KEPT), f"{commit.dead.last}-0"
-            transaction.add("XADD", keys.dead, *kept, name, *_flat(commit.dead.fields()))
+            name = f"{commit.dead.last}-0"
+            transaction.add("XADD", keys.dead, name, *_flat(commit.dead.fields()))
         if commit.dedupe.chunks:
             packed_chunks = [chunk.pack() for chunk in commit.dedupe.chunks]
             transaction.add("RPUSH", keys.dedupe, *packed_chunks)
