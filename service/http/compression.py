@@ -48,6 +48,10 @@ async def _refusing() -> Message:
     raise HTTPException(415, says)
 
 
+EMPTY_PIECES = 64
+"""Most pieces in a row that unpack to nothing: such a body would be endless and count as short."""
+
+
 class _Unpacked:
     """The messages of a compressed body, unpacked piece by piece."""
 
@@ -55,7 +59,7 @@ class _Unpacked:
         self._receive = receive
         self._member = zlib.decompressobj(_GZIP)
         self._packed, self._more = b"", True
-        self._n_packed = self._n_unpacked = 0
+        self._n_packed = self._n_unpacked = self._empty = 0
         self._unfinished = False
         """Whether the member may hold more than what came out so far."""
 
@@ -88,6 +92,9 @@ class _Unpacked:
         self._packed = self._member.unused_data if at_end else self._member.unconsumed_tail
         self._unfinished = not at_end and len(body) == PIECE_BYTES
         self._n_unpacked += len(body)
+        self._empty = 0 if body else self._empty + 1
+        if self._empty > EMPTY_PIECES:
+            raise HTTPException(400, "the gzip body consists of empty pieces: send it as it is")
         if self._n_unpacked > max(BOMB_BYTES, BOMB_RATIO * self._n_packed):
             says = f"the body unpacks to more than {BOMB_RATIO} times its length: send it as it is"
             raise HTTPException(413, says)

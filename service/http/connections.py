@@ -173,8 +173,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_body or self._arrived:
             self._refuse(refusal)
         else:
-            # an idle client expects no answer
-            self.transport.close()
+            # an idle client expects no answer; one that has not read the last one must not stay
+            unread = self.transport.get_write_buffer_size() > 0
+            (self.transport.abort if unread else self.transport.close)()
 
     def _count(self, n: int) -> None:
         self._head += n
@@ -217,7 +218,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         # closing at once would reset the connection while the client still sends
-        self._closing = self.loop.call_later(LINGER_S, self.transport.close)
+        self._closing = self.loop.call_later(LINGER_S, self.transport.abort)
 
     def _is_next(self) -> bool:
         """Whether the next answer that the client expects is that to the incomplete request."""

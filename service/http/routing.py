@@ -150,7 +150,8 @@ async def read_body(receive: Receive) -> bytes:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        parts.append(message.get("body", b""))
+        if body := message.get("body", b""):
+            parts.append(body)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -142,12 +142,12 @@ class _Upload:
         with request.app.state.bodies.holding() as held:
             body = await read_body(bounded(request.receive, settings.max_body_bytes, held))
             rows = _rows(body, self._documents.id_field, settings.max_array)
-        self.written.lines = len(rows)
-        for first in range(0, len(rows), ROWS):
-            bodies: dict[str, list[tuple[int, Body]]] = {}
-            for index, row in enumerate(rows[first : first + ROWS], first):
-                self._read(index, bytes(row), bodies)
-            await self._write(bodies)
+            self.written.lines = len(rows)
+            for first in range(0, len(rows), ROWS):
+                bodies: dict[str, list[tuple[int, Body]]] = {}
+                for index, row in enumerate(rows[first : first + ROWS], first):
+                    self._read(index, bytes(row), bodies)
+                await self._write(bodies)
 
     async def _take(self, block: LineBlock) -> None:
         self.written.lines += block.n
