@@ -124,6 +124,7 @@ class ActiveModels:
 
     def hold(self, now: Survey) -> None:
         """Go on: an empty registry is not followed, see ``_refresh``."""
+        self._may_vanish = False
 
     def close(self) -> None:
         """Stop following the registry; the models in ``current`` stay usable."""
