@@ -4,7 +4,7 @@ A date of 2099 would let all other events decay to nothing. The api refuses such
 may hold some from before. The learner knows no clock; each entry of the log says when the api
 appended it, so a replay of the log bounds the same times in the same way. What is read from stored
 histories is bounded by the arrival of the newest event of the partition, which its state holds
-(docs/adr/0013-bad-clocks.md).
+(docs/adr/0015-bad-clocks.md).
 """
 
 import numpy as np
