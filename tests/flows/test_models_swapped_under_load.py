@@ -16,6 +16,7 @@ from core.mixture import SMOOTH
 from core.mixture_weights import DEPTH
 from service.processes.child import ServiceProcess
 from service.store.connection import connect
+from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from service.store.server.embedded import running_server
 from tests.models import objective, published
@@ -165,7 +166,7 @@ class Mixed:
         """Publish one more model of a strategy and return its version."""
         seed = 100 + len(self._ranks)
         model, cuts = objective(N, FACTORS, seed=seed), {"trained_through": {"0": 1}}
-        made = of_objective(strategy, model, settings={}, metrics={}, cuts=cuts)
+        made = of_objective(strategy, model, settings={}, metrics={LEAD: 0.1}, cuts=cuts)
         scores = model.item_factors @ model.vector(np.array(sorted(LIKED), np.int32))
         order = sorted(set(range(N)) - LIKED.keys(), key=lambda item: -scores[item])
         self._ranks[made.version] = {f"i{y}": rank for rank, y in enumerate(order[:DEPTH], 1)}

@@ -225,6 +225,7 @@ def _wrong_requests(shop: httpx.Client) -> None:
         ("GET", "/v1/items/%FF", {}),
         ("POST", "/v1/events", {"json": rating | {"rating": 11}}),
         ("POST", "/v1/events", {"json": rating | {"kind": "click"}}),
+        ("POST", "/v1/events", {"json": rating | {"timestamp": "2999-01-01T00:00:00Z"}}),
         ("POST", "/v1/events", {"json": {"user": "ada", "item": HEDGE, "kind": "stared"}}),
         ("POST", "/v1/events", {"json": [rating | {"rating": 11}]}),
         ("POST", "/v1/events", {"content": b'{"user": "ada"', "headers": JSON}),

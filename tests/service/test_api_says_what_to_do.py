@@ -247,15 +247,19 @@ def test_rankers_without_explanations_say_so(shop: Api, redis_url: str) -> None:
         slate = get(shop, RECOMMENDATIONS, model=model, explain="true", k=3)
         assert any(one["because"] for one in slate["items"]) == explains
         assert (
-            "only fbgd, ocmf, next, sequence and neighbours know" in (slate["reason"] or "")
+            "only fbgd, ocmf, next, sequence, neighbours and content know"
+            in (slate["reason"] or "")
         ) != explains
 
 
 def test_only_some_models_compare_users_or_items(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     for path, able in (
-        ("/v1/items/i1/similar", "fbgd, ocmf, exmlds, ordinal, next, sequence, neighbours"),
-        ("/v1/users/ada/similar", "fbgd, ocmf"),
+        (
+            "/v1/items/i1/similar",
+            "fbgd, ocmf, exmlds, ordinal, next, sequence, neighbours, content",
+        ),
+        ("/v1/users/ada/similar", "fbgd, ocmf, content"),
     ):
         for model in ("online", "popular", "mixture"):
             problem = check_problem(

@@ -99,7 +99,7 @@ def test_prefixes_need_a_test_file(walks):
         ("user,session,item,position\na,b,x,1\n", "both user and session"),
         ("session,position\na,1\n", "no column 'item'"),
         ("session,position,item\na,b,x\n", "line 2: the position 'b' is not a number"),
-        ("session,position,item\na,1,x\na,2,y\n", "left to choose by"),
+        ("session,position,item\na,1,x\na,2,y\n", "events by which to choose settings"),
         ('{"user": "a", "item": "x", "rating": 1}\n', "no column timestamp or position"),
     ],
 )

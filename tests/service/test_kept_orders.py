@@ -16,6 +16,7 @@ from core.batch.snapshot import of_objective
 from service.ranking.pool import HEAD
 from service.serving.cache_warming import CacheWarming
 from service.settings import Settings
+from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from tests.api import NDJSON, Api, learning
 from tests.models import activated, objective
@@ -52,7 +53,7 @@ class Two:
     def activate(self, strategy: str, seed: int) -> None:
         model = objective(N - 6, 8, seed=seed)
         through = {"trained_through": {"0": 7}}
-        made = of_objective(strategy, model, settings={}, metrics={}, cuts=through)
+        made = of_objective(strategy, model, settings={}, metrics={LEAD: 0.1}, cuts=through)
         with self._registry() as registry:
             activated(registry, made=made, strategy=strategy)
 

@@ -156,10 +156,9 @@ def _contexts(packed: bytes, at: int, n: int) -> tuple[tuple[bytes, ...], int]:
 
 
 def packed_context(context: Mapping[str, str]) -> bytes:
-    r"""Return a context as the log keeps it: its pairs in order, one a line.
+    """Return a context as the log keeps it: its pairs in order, one a line.
 
-        >>> packed_context({"page": "home", "device": "phone"})
-        b'device=phone
-    page=home'
+    >>> packed_context({"page": "home", "device": "phone"}).split()
+    [b'device=phone', b'page=home']
     """
     return "\n".join(sorted(f"{name}={text}" for name, text in context.items())).encode()
