@@ -23,9 +23,9 @@ from bench.new_items import FAMILIES_USED, SHARES, Service, Trial, documents, re
 from bench.report import Figure, publish
 from core.gate import paired_interval
 from core.types import F64, I64
-from service.ranking.exploration import Exploration, NewItems
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
+from service.ranking.slates.exploration import Exploration, NewItems
 
 SECTION = "Items by what is said of them, ML-1M"
 CONTENT = "content"

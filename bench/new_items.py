@@ -37,14 +37,14 @@ from core.types import F64, I32, I64
 from service.evaluation.questions import Part, Questions
 from service.evaluation.rankers import asker_of, settled
 from service.evaluation.stacking import learned
-from service.ranking.exploration import Exploration, NewItems
 from service.ranking.lineup import Lineup
-from service.ranking.new_items import LookAlikes, Said, new_items
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import slate
+from service.ranking.slates.exploration import Exploration, NewItems
+from service.ranking.slates.new_items import LookAlikes, Said, new_items
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import NEXT, POPULAR, Strategy
-from service.ranking.wanted import Wanted
 from service.settings import Settings
 from service.training.material import Material
 

@@ -11,15 +11,15 @@ from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32
 from service.ranking.asker import Asker
-from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
-from service.ranking.fold_in import FoldIn
 from service.ranking.lineup import Lineup
-from service.ranking.online import Online, OnlineItems
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import slate
-from service.ranking.wanted import Wanted
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
+from service.ranking.trained.fold_in import FoldIn
+from service.ranking.untrained.everybody import SharedList
+from service.ranking.untrained.online import Online, OnlineItems
 from tests.models import objective
 
 

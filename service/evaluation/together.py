@@ -15,10 +15,10 @@ from core.interactions import Interactions
 from core.kernels import scan
 from core.types import F32, I32, I64
 from service.ranking.asker import Asker
-from service.ranking.fold_in import FoldIn
-from service.ranking.neighbours import ByNeighbours
 from service.ranking.pool import HEAD, Head
 from service.ranking.ranker import HeadRanker, Ranker
+from service.ranking.trained.fold_in import FoldIn
+from service.ranking.trained.neighbours import ByNeighbours
 
 BLOCK = 256
 """Users whose results are in memory at a time."""

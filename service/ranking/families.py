@@ -1,12 +1,13 @@
 """All families of models and rankers.
 
-To add a family, write a module with its ranker, an entry here and a module with its recipe. Nothing
-else in the service lists families: code asks the entry (``Ranker.family``) or the ranker itself.
+To add a family, write a module with its ranker in ``trained``, an entry here and a module with its
+recipe. Nothing else in the service lists families: code asks the entry (``Ranker.family``) or the
+ranker itself.
 
 A family without training has no recipe. Its ranker is made of state that the learner writes with
 each commit, so beside the entry it needs:
 
-- in the module of its ranker, a ``State`` (``state.py``) that makes the ranker; ``online.py`` is an
+- in ``untrained``, a module with the ranker and a ``State`` that makes it; ``online.py`` is an
   example of a personal family, ``everybody.py`` of lists that are the same for everybody;
 - in ``service/serving``, a poll of the stored state whose ``current`` is that ``State``; an api
   process starts it in ``service/runtime.py``, which also hands it to ``Lineups`` (``states``);
@@ -25,13 +26,7 @@ from core.batch.neighbours import config as neighbours
 from core.batch.ocmf import config as ocmf
 from core.labels import config as labels
 from core.ordinal import config as ordinal
-from service.ranking.content import read_content
 from service.ranking.family import Families, Family, Reasons, table
-from service.ranking.fold_in import read_fold_in
-from service.ranking.labelled import read_labelled
-from service.ranking.neighbours import read_neighbours
-from service.ranking.sequence import read_sequence
-from service.ranking.starred import read_starred
 from service.ranking.strategies import (
     EXPLORE,
     LATEST,
@@ -42,6 +37,12 @@ from service.ranking.strategies import (
     TRENDING,
     Strategy,
 )
+from service.ranking.trained.content import read_content
+from service.ranking.trained.fold_in import read_fold_in
+from service.ranking.trained.labelled import read_labelled
+from service.ranking.trained.neighbours import read_neighbours
+from service.ranking.trained.sequence import read_sequence
+from service.ranking.trained.starred import read_starred
 
 FAMILIES: Families = table(
     (

@@ -13,8 +13,8 @@ fills every list up; has a route; is counted by the learner; has a route and fol
 All other names stand in the table alone."""
 
 EXPLORE = "explore"
-"""What brought a new item into a slate (see ``exploration.py``). It names single items, never a
-slate, so it has no number."""
+"""What brought a new item into a slate (see ``slates/exploration.py``). It names single items,
+never a slate, so it has no number."""
 
 DEFAULT_RECIPE = "fbgd"
 """The recipe that is evaluated if nobody names one, or trained if only its settings are stated."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from service.ranking.slates import Slate
+from service.ranking.slates.slate import Slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
-from service.ranking.wanted import Wanted
 from service.store.profiles.user_histories import HistoryAnswer
 
 

@@ -3,7 +3,7 @@
 from core.types import I32
 from service.ranking.pool import Pool
 from service.ranking.reasons import NO_ITEMS, and_, meant
-from service.ranking.slates import Slate
+from service.ranking.slates.slate import Slate
 from service.serving.asked import Asked
 from service.store.catalogue.columns import Catalogued
 

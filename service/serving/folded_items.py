@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.ranking.folded_items import FoldedItems
+from service.ranking.trained.folded_items import FoldedItems
 from service.served_models import ActiveModels
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.polling import Polled

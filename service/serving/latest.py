@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.ranking.everybody import Latest
+from service.ranking.untrained.everybody import Latest
 from service.serving.catalogue_view import CatalogueView
 from service.serving.polling import Polled
 from service.store.catalogue.columns import Catalogued

@@ -9,11 +9,11 @@ from typing import Protocol, TypeAlias
 
 from core.mixture_weights import Weights
 from service.errors import ServiceError
-from service.ranking.folded_items import FoldedItems
-from service.ranking.later_items import LaterItems
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
-from service.ranking.state import State, rankers_of
+from service.ranking.trained.folded_items import FoldedItems
+from service.ranking.trained.later_items import LaterItems
+from service.ranking.untrained.state import State, rankers_of
 from service.served_models import ActiveModel, ActiveModels, ActiveSet
 from service.serving.folded_items import FoldedItemsFollower
 from service.serving.later_items import LaterItemsFollower

@@ -8,11 +8,11 @@ import numpy as np
 
 from core.online.tables import COUNT
 from core.types import F64, I64
-from service.ranking.everybody import Orders
-from service.ranking.exploration import Exploration, NewItems
-from service.ranking.learned import LearnedState
-from service.ranking.new_items import LookAlikes, Said, new_items
 from service.ranking.ranker import Ranker
+from service.ranking.slates.exploration import Exploration, NewItems
+from service.ranking.slates.new_items import LookAlikes, Said, new_items
+from service.ranking.untrained.everybody import Orders
+from service.ranking.untrained.learned import LearnedState
 from service.served_models import ActiveModels
 from service.serving.catalogue_view import CatalogueView
 from service.serving.later_items import LaterItemsFollower

@@ -13,8 +13,8 @@ from core.online.model import OnlineModel
 from core.snapshot import Array, Snapshot
 from core.transitions.table import Counted, Transitions
 from service.errors import NotFound
-from service.ranking.learned import LearnedPart, LearnedState
-from service.ranking.online import OnlineItems
+from service.ranking.untrained.learned import LearnedPart, LearnedState
+from service.ranking.untrained.online import OnlineItems
 from service.serving.polling import Polled
 from service.store.clock import now_ms
 from service.store.connection import Client

@@ -18,14 +18,14 @@ from service.errors import NotFound
 from service.ids import sequence_token
 from service.ranking.asker import NOBODY as NOBODY_ASKS
 from service.ranking.asker import Asker
-from service.ranking.choice import feature_vectors, heard
 from service.ranking.lineup import Lineup
 from service.ranking.pool import NOTHING, Pool
 from service.ranking.ranker import Ranker
 from service.ranking.reasons import UNCATEGORIZED, UNKNOWN, and_, uncompared, unknown
-from service.ranking.slates import Slate, similar, slate
+from service.ranking.slates.choice import feature_vectors, heard
+from service.ranking.slates.slate import Slate, similar, slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
-from service.ranking.wanted import Wanted
 from service.serving.asked import Answer, Asked, position_after
 from service.serving.catalogue_view import CatalogueView
 from service.serving.empty_answers import empty, no_category

@@ -18,14 +18,14 @@ from core.mixture import mixed
 from core.stack.logit import Logit
 from core.types import F32
 from service.ranking.asker import Asker
-from service.ranking.everybody import SharedList
-from service.ranking.exploration import affinity_of
 from service.ranking.families import FAMILIES
-from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
+from service.ranking.slates.exploration import affinity_of
 from service.ranking.stack import Stack, signal_names
 from service.ranking.strategies import POPULAR
+from service.ranking.trained.fold_in import FoldIn
+from service.ranking.untrained.everybody import SharedList
 
 _FAMILY = next(family for family in FAMILIES.values() if family.compares_users)
 """One of the families with fold-in; any of them calls the same kernels."""

@@ -16,11 +16,11 @@ from core.popularity import TOTAL, WIDTH
 from core.snapshot import About
 from core.transitions.successors import Successors
 from core.transitions.table import Taken, Transitions, no_latest
-from service.ranking.everybody import SharedList
 from service.ranking.family import Family, Published
-from service.ranking.next_items import NextItems
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import NEXT, POPULAR, Strategy
+from service.ranking.untrained.everybody import SharedList
+from service.ranking.untrained.next_items import NextItems
 from service.training.dataset import EncodedUsers
 from service.training.material import Material
 from service.training.recipe import ServedRecipe

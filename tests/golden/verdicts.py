@@ -17,7 +17,7 @@ from core.batch.ocmf.users import StructuredUsers
 from service.learning.following.judge import Verdict
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
-from service.ranking.fold_in import FoldIn
+from service.ranking.trained.fold_in import FoldIn
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace

@@ -19,14 +19,14 @@ from core.types import F32, I32
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.ranking.asker import NOBODY, Asker
-from service.ranking.explanations import MOST
 from service.ranking.families import FAMILIES
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import slate
+from service.ranking.slates.explanations import MOST
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import signal_names
-from service.ranking.wanted import Wanted
 from service.settings import Settings
 from service.store.catalogue.columns import Catalogued
 from service.store.catalogue.feed import StoredItem

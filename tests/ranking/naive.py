@@ -7,11 +7,11 @@ import numpy as np
 from core.batch.autoregression.model import Dense
 from core.types import F64, I32
 from service.ranking.asker import Asker
-from service.ranking.fold_in import FoldIn
-from service.ranking.neighbours import ByNeighbours
-from service.ranking.next_items import NextItems
 from service.ranking.ranker import Ranker
-from service.ranking.sequence import Sequence
+from service.ranking.trained.fold_in import FoldIn
+from service.ranking.trained.neighbours import ByNeighbours
+from service.ranking.trained.sequence import Sequence
+from service.ranking.untrained.next_items import NextItems
 
 
 def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:

@@ -8,12 +8,12 @@ import pytest
 
 from core.affinity import described
 from service.ranking.asker import NOBODY
-from service.ranking.exploration import KEPT_PLACES, Exploration, NewItems
-from service.ranking.new_items import ENOUGH_SHOWINGS, FEW_EVENTS, MOST_NEW, Said, new_items
 from service.ranking.pool import Pool
-from service.ranking.slates import Slate, slate
+from service.ranking.slates.exploration import KEPT_PLACES, Exploration, NewItems
+from service.ranking.slates.new_items import ENOUGH_SHOWINGS, FEW_EVENTS, MOST_NEW, Said, new_items
+from service.ranking.slates.slate import Slate, slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import EXPLORE
-from service.ranking.wanted import Wanted
 from tests.rankers import asker, everything, fold_in, lineup, no_categories
 
 OLD, ALL = 60, 100

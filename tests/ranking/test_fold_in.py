@@ -8,7 +8,7 @@ from core.features import Column, FeatureEncoder
 from service.ranking.asker import NOBODY, Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import Published
-from service.ranking.fold_in import FoldIn, read_fold_in
+from service.ranking.trained.fold_in import FoldIn, read_fold_in
 from tests.models import objective
 from tests.rankers import asker, everything
 

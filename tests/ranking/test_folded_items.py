@@ -10,12 +10,12 @@ from core.batch.takers import NOBODY, Takers
 from core.mixture_weights import DEPTH, Weights
 from core.snapshot import Snapshot
 from service.ranking.families import FAMILIES
-from service.ranking.folded_items import FoldedItems
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import slate
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
-from service.ranking.wanted import Wanted
+from service.ranking.trained.folded_items import FoldedItems
 from service.training.recipes import SERVED
 from tests.rankers import no_categories
 from tests.ranking import contract

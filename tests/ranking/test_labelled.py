@@ -13,15 +13,15 @@ from core.online.model import OnlineModel
 from core.ordinal.config import StarsConfig
 from core.ordinal.fit_stars import fit_stars
 from service.ranking.asker import NOBODY, Asker
-from service.ranking.choice import choose, heard
 from service.ranking.families import FAMILIES
-from service.ranking.labelled import Labelled
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import similar, slate
-from service.ranking.starred import Starred
-from service.ranking.wanted import Wanted
+from service.ranking.slates.choice import choose, heard
+from service.ranking.slates.slate import similar, slate
+from service.ranking.slates.wanted import Wanted
+from service.ranking.trained.labelled import Labelled
+from service.ranking.trained.starred import Starred
 from tests.core.liked import item_kinds, world
 from tests.core.rated import world as stars_world
 from tests.rankers import asker, everything, fold_in, no_categories, online_of, order

@@ -10,11 +10,11 @@ from core.batch.preferences import Preferences
 from core.mixture import SMOOTH
 from core.mixture_weights import DEPTH, Weights
 from service.ranking.asker import Asker
-from service.ranking.choice import LEAST_WEIGHT
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import slate
-from service.ranking.wanted import Wanted
+from service.ranking.slates.choice import LEAST_WEIGHT
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from tests.rankers import fold_in, lineup, no_categories, online, rated
 
 Listed = list[tuple[int, str]]

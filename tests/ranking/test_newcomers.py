@@ -7,15 +7,15 @@ import pytest
 from core.mixture_weights import Weights
 from core.stack.arms import STACK, Arms
 from core.stack.logit import Logit
-from service.ranking.content import ByContent
-from service.ranking.exploration import Exploration, NewItems
 from service.ranking.families import FAMILIES
-from service.ranking.new_items import LOOK_ALIKES, LookAlikes, Said, new_items
 from service.ranking.newcomers import Newcomers
 from service.ranking.pool import Pool
-from service.ranking.slates import slate
+from service.ranking.slates.exploration import Exploration, NewItems
+from service.ranking.slates.new_items import LOOK_ALIKES, LookAlikes, Said, new_items
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import signal_names
-from service.ranking.wanted import Wanted
+from service.ranking.trained.content import ByContent
 from tests.core.described import N_ITEMS, N_NEW, body, fitted
 from tests.rankers import asker, everything, fold_in, lineup, no_categories
 

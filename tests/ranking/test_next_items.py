@@ -7,7 +7,7 @@ from core.transitions.successors import Successors
 from core.transitions.table import Taken, Transitions, no_latest
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
-from service.ranking.next_items import NextItems
+from service.ranking.untrained.next_items import NextItems
 
 ITEMS = np.arange(8, dtype=np.int32)
 

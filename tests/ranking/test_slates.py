@@ -14,9 +14,7 @@ from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from service.ranking.asker import NOBODY, Asker
-from service.ranking.explanations import UNSPOKEN
 from service.ranking.families import FAMILIES
-from service.ranking.fold_in import FoldIn
 from service.ranking.lineup import Blend, Lineup, Origin
 from service.ranking.pool import HEAD, NOTHING, Head, Pool
 from service.ranking.reasons import (
@@ -26,9 +24,11 @@ from service.ranking.reasons import (
     left_to_popular,
     unexplained_list,
 )
-from service.ranking.slates import Slate, similar, slate
+from service.ranking.slates.explanations import UNSPOKEN
+from service.ranking.slates.slate import Slate, similar, slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
-from service.ranking.wanted import Wanted
+from service.ranking.trained.fold_in import FoldIn
 from service.rec_ids import model_prefix
 from service.serving.recommender import INLINE
 from service.serving.warm_up import rank_once

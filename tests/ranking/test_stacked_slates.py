@@ -10,11 +10,11 @@ from core.mixture_weights import Weights
 from core.stack.arms import FUSION, STACK, Arms
 from core.stack.logit import Logit
 from service.ranking.asker import NOBODY
-from service.ranking.choice import choose
 from service.ranking.pool import Pool
-from service.ranking.slates import slate
+from service.ranking.slates.choice import choose
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import candidates, signal_names
-from service.ranking.wanted import Wanted
 from tests.rankers import asker, fold_in, lineup, no_categories
 
 N = 400

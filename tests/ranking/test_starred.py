@@ -9,7 +9,7 @@ from core.ordinal.fit_stars import fit_stars
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool
-from service.ranking.starred import Starred
+from service.ranking.trained.starred import Starred
 from tests.core.rated import N_ITEMS, world
 from tests.rankers import asker, everything
 

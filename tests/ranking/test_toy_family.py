@@ -20,10 +20,10 @@ TOY = Path(__file__).parent / "toy_family"
 TREES = ("core", "service", "hedgerow")
 THREE = {
     "service/ranking/families.py",
-    "service/ranking/price.py",
+    "service/ranking/trained/price.py",
     "service/training/recipes/by_price.py",
 }
-IMPORT = "from service.ranking.price import RECIPES, read_prices\n"
+IMPORT = "from service.ranking.trained.price import RECIPES, read_prices\n"
 ENTRY = f"""\
         Family(
             strategy="price",
@@ -38,10 +38,10 @@ END = "    )\n)\n"
 FOUR = {
     "service/learning/following/states.py",
     "service/ranking/families.py",
-    "service/ranking/nearby.py",
+    "service/ranking/untrained/nearby.py",
     "service/runtime.py",
 }
-STATE = "from service.ranking.nearby import NearbyState"
+STATE = "from service.ranking.untrained.nearby import NearbyState"
 UNTRAINED_ENTRY = f"""\
         Family(
             strategy="nearby",
@@ -58,7 +58,7 @@ FOLLOWED = {
     "kept.latest]": "kept.latest, FollowedNearby(NearbyState(8, {}))]",
 }
 VIEWED = {
-    "from service.ranking.online": f"{STATE}\nfrom service.ranking.online",
+    "from service.ranking.untrained.online": f"{STATE}\nfrom service.ranking.untrained.online",
     "return orders,": "return NearbyState(len(view.items), orders.seen_through), orders,",
 }
 
@@ -67,9 +67,9 @@ VIEWED = {
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source tree with one more family."""
     root = copied(tmp_path_factory)
-    shutil.copy(TOY / "price.py", root / "service/ranking/price.py")
+    shutil.copy(TOY / "price.py", root / "service/ranking/trained/price.py")
     shutil.copy(TOY / "by_price.txt", root / "service/training/recipes/by_price.py")
-    first = "from service.ranking.starred import"
+    first = "from service.ranking.trained.starred import"
     change(root / "service/ranking/families.py", {first: IMPORT + first, END: ENTRY + END})
     return documented(root)
 
@@ -78,7 +78,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def grown_untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source tree with one more personal family without training."""
     root = copied(tmp_path_factory)
-    shutil.copy(TOY / "nearby.py", root / "service/ranking/nearby.py")
+    shutil.copy(TOY / "nearby.py", root / "service/ranking/untrained/nearby.py")
     change(root / "service/ranking/families.py", {END: UNTRAINED_ENTRY + END})
     change(root / "service/runtime.py", FOLLOWED)
     change(root / "service/learning/following/states.py", VIEWED)

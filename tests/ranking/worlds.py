@@ -26,13 +26,13 @@ from core.transitions.table import Taken, Transitions, no_latest
 from service.learning.following.states import states_of
 from service.learning.following.views import View
 from service.ranking.asker import Asker
-from service.ranking.choice import feature_vectors
-from service.ranking.everybody import Latest
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family, Published
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
-from service.ranking.state import rankers_of
+from service.ranking.slates.choice import feature_vectors
+from service.ranking.untrained.everybody import Latest
+from service.ranking.untrained.state import rankers_of
 from service.store.profiles.history_record import records
 from service.training.dataset import EncodedItems, EncodedUsers
 from service.training.material import Material

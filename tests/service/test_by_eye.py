@@ -16,9 +16,9 @@ from service.learning.following.states import states_of
 from service.ranking.asker import Asker
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
-from service.ranking.slates import slate
-from service.ranking.state import rankers_of
-from service.ranking.wanted import Wanted
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
+from service.ranking.untrained.state import rankers_of
 from service.settings import Settings
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-100k" / "ratings.csv.gz"

@@ -15,8 +15,8 @@ from service.learning.following.follower import Follower
 from service.learning.following.takers import FollowedTakers
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
-from service.ranking.fold_in import FoldIn
-from service.ranking.folded_items import FoldedItems
+from service.ranking.trained.fold_in import FoldIn
+from service.ranking.trained.folded_items import FoldedItems
 from service.serving.online_items import OnlineSnapshotFollower
 from service.settings import Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER

@@ -14,7 +14,7 @@ from service.learning.following.follower import Follower
 from service.learning.following.inbox import Sighting
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
-from service.ranking.fold_in import FoldIn
+from service.ranking.trained.fold_in import FoldIn
 from service.settings import Settings
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.reader import CatalogueReader

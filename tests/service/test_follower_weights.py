@@ -16,8 +16,8 @@ from service.learning.following.follower import Follower
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
 from service.learning.following.learned_weights import LearnedWeights, TrainedModel
-from service.ranking.choice import LEAST_WEIGHT
 from service.ranking.families import FAMILIES
+from service.ranking.slates.choice import LEAST_WEIGHT
 from service.store.keys import NamespaceKeys
 from service.store.log.codec import DELETE_ITEM
 from service.store.models.mixture import (

@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 from core.mixture_weights import Weights
-from service.ranking.folded_items import FoldedItems
-from service.ranking.later_items import LaterItems
+from service.ranking.trained.folded_items import FoldedItems
+from service.ranking.trained.later_items import LaterItems
 from service.served_models import ActiveSet
 from service.serving.lineups import EPOCH_S, Lineups
 

@@ -10,7 +10,7 @@ from core.snapshot import Snapshot
 from service.configs import online_config
 from service.learning.following.follower import Follower
 from service.learning.learner import Learner
-from service.ranking.learned import LearnedPart, LearnedState
+from service.ranking.untrained.learned import LearnedPart, LearnedState
 from service.serving.online_items import OnlineSnapshotFollower
 from service.settings import Settings
 from service.store.keys import PartitionKeys

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from core.batch.snapshot import objective_of
 from core.snapshot import Snapshot
 from service.errors import StoreUnavailable
-from service.ranking.fold_in import FoldIn
+from service.ranking.trained.fold_in import FoldIn
 from service.served_models import ActiveModel, ActiveModels
 from service.store.connection import connect
 from service.store.models.registry import Registry

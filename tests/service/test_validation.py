@@ -20,8 +20,8 @@ from core.types import F32, I32
 from service.evaluation.topk import ranked_for
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
-from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool, chosen
+from service.ranking.trained.fold_in import FoldIn
 from service.training.dataset import Dataset, HeldOut
 from service.training.fold_in import as_served, folded_in
 from service.training.material import Material

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from service.api.figures import figure
 from service.api.slates.cursors import make_slate_cursor
 from service.ids import sequence_token
-from service.ranking.choice import ScoreKind
 from service.ranking.families import AnyStrategy, ItemStrategy
 from service.ranking.reasons import MOST_NAMED, meant
+from service.ranking.slates.choice import ScoreKind
 from service.rec_ids import encode, model_prefix
 from service.runtime import ApiRuntime
 from service.serving.asked import Answer

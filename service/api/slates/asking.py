@@ -9,7 +9,7 @@ from service.api.feedback.schemas import Feedback, Rules
 from service.api.routing import runtime_of
 from service.api.slates.requests import Ranking, RecommendationBody
 from service.errors import InvalidEvent
-from service.ranking.wanted import Wanted
+from service.ranking.slates.wanted import Wanted
 from service.store.profiles.history_record import records
 from service.store.profiles.user_histories import HistoryAnswer
 

@@ -19,8 +19,8 @@ from service.api.slates.requests import (
 )
 from service.api.waiting import reached
 from service.http.documentation import answers
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import LATEST, POPULAR, TRENDING, Strategy
-from service.ranking.wanted import Wanted
 from service.serving.asked import Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])

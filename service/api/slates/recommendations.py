@@ -35,7 +35,7 @@ from service.errors import InvalidId
 from service.http.documentation import answers, json_body, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
-from service.ranking.wanted import Wanted
+from service.ranking.slates.wanted import Wanted
 from service.serving.asked import Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])

@@ -23,7 +23,7 @@ from service.api.slates.requests import (
 from service.api.waiting import reached
 from service.http.documentation import answers
 from service.ids import path_id, sequence_token
-from service.ranking.wanted import Wanted
+from service.ranking.slates.wanted import Wanted
 from service.serving.asked import Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])

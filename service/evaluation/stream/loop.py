@@ -23,8 +23,8 @@ from service.evaluation.stream.training import PARTITION, Trained, Trainings
 from service.learning.following.inbox import OF_SHORT, Sighting, follows_few
 from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.learning.following.learned_weights import LearnedWeights
-from service.ranking.next_items import LOG_OPENINGS
 from service.ranking.strategies import NEXT
+from service.ranking.untrained.next_items import LOG_OPENINGS
 from service.settings import Settings
 from service.store.catalogue.columns import Catalogued
 from service.store.namespace import Namespace

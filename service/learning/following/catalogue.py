@@ -3,8 +3,8 @@
 import time
 from collections.abc import Iterable
 
-from service.ranking.later_items import LaterItems
 from service.ranking.ranker import Ranker
+from service.ranking.trained.later_items import LaterItems
 from service.store.catalogue.columns import Catalogued
 from service.store.catalogue.reader import CatalogueReader
 

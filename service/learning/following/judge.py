@@ -29,15 +29,15 @@ from service.learning.following.inbox import Sighting
 from service.learning.following.states import states_of
 from service.learning.following.views import View, nothing_learned
 from service.ranking.asker import Asker
-from service.ranking.choice import choose, feature_vectors, heard, weighed
-from service.ranking.folded_items import FoldedItems
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Listed, Ranker
+from service.ranking.slates.choice import choose, feature_vectors, heard, weighed
+from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import candidates_of, signal_names
-from service.ranking.state import rankers_of
 from service.ranking.strategies import MIXTURE, Strategy
-from service.ranking.wanted import Wanted
+from service.ranking.trained.folded_items import FoldedItems
+from service.ranking.untrained.state import rankers_of
 from service.settings import Settings
 from service.store.catalogue.columns import Catalogued
 from service.store.clock import now_ms

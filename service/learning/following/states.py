@@ -6,10 +6,10 @@ The judge ranks by them as an api process ranks by the states that it follows.
 from core import popularity
 from core.online.model import OnlineModel
 from service.learning.following.views import View
-from service.ranking.everybody import Orders
-from service.ranking.learned import LearnedPart, LearnedState
-from service.ranking.online import OnlineItems
-from service.ranking.state import State
+from service.ranking.untrained.everybody import Orders
+from service.ranking.untrained.learned import LearnedPart, LearnedState
+from service.ranking.untrained.online import OnlineItems
+from service.ranking.untrained.state import State
 from service.store.clock import now_ms
 
 

@@ -9,8 +9,8 @@ from service.errors import InvalidTraining
 from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES, STRATEGIES
 from service.ranking.reasons import inactive, unknown
-from service.ranking.slates import slate
-from service.ranking.wanted import Wanted
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.jobs.records import JobRecords

@@ -10,8 +10,8 @@ from core.mixture_weights import Weights
 from service.learning.following.judge import Judge
 from service.ranking.families import FAMILIES, STRATEGIES
 from service.ranking.reasons import inactive
-from service.ranking.slates import slate
-from service.ranking.wanted import Wanted
+from service.ranking.slates.slate import slate
+from service.ranking.slates.wanted import Wanted
 from service.settings import Settings
 from tests.api import Api
 from tests.rankers import everything, fold_in, lineup, no_categories

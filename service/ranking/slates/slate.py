@@ -13,16 +13,16 @@ from msgspec.structs import replace
 from core import slate as choices
 from core.types import F32
 from service.ranking.asker import NOBODY, Asker, Computed
-from service.ranking.choice import Choice, ScoreKind, choose
-from service.ranking.explanations import explained
-from service.ranking.exploration import Exploration
 from service.ranking.lineup import Lineup, Origin
-from service.ranking.mixing import Pick, picks_of, ranked_items
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.reasons import UNLEARNED, and_, inactive, left_to_popular
+from service.ranking.slates.choice import Choice, ScoreKind, choose
+from service.ranking.slates.explanations import explained
+from service.ranking.slates.exploration import Exploration
+from service.ranking.slates.mixing import Pick, picks_of, ranked_items
+from service.ranking.slates.wanted import DEEP, DEEPEST, Wanted
 from service.ranking.strategies import Strategy
-from service.ranking.wanted import DEEP, DEEPEST, Wanted
 
 Categories = Callable[[Iterable[int]], list[list[str]]]
 

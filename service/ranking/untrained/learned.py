@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from core.batch.takers import NOBODY, Takers
 from core.transitions.successors import Successors
 from core.transitions.table import Counted
-from service.ranking.next_items import NextState
-from service.ranking.online import OnlineItems, OnlineState
 from service.ranking.ranker import Ranker
+from service.ranking.untrained.next_items import NextState
+from service.ranking.untrained.online import OnlineItems, OnlineState
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from core.mixture import mixed
 from core.mixture_weights import DEPTH
 from core.types import F32, I32
 from service.ranking.asker import Asker, Computed
-from service.ranking.blend import blended
-from service.ranking.choice import Choice
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import Ranker
+from service.ranking.slates.blend import blended
+from service.ranking.slates.choice import Choice
 from service.ranking.stack import Stack
 from service.ranking.strategies import Strategy
 

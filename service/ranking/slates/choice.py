@@ -16,9 +16,9 @@ from service.ranking.reasons import (
     and_,
     inactive,
 )
+from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import Stack
 from service.ranking.strategies import MIXTURE, Strategy
-from service.ranking.wanted import Wanted
 
 LEAST_WEIGHT = 0.05
 """Least weight of a ranker, as a share of the heaviest; lighter ones change nothing visible."""

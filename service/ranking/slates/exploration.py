@@ -17,12 +17,12 @@ from core.meaning import Mask
 from core.rng import mix
 from core.types import F32, F64, I32
 from service.ranking.asker import Asker
-from service.ranking.mixing import Pick
 from service.ranking.newcomers import NOBODY_NEW, Newcomers
 from service.ranking.pool import NOTHING, Pool
 from service.ranking.ranker import Ranker
+from service.ranking.slates.mixing import Pick
+from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import EXPLORE, MIXTURE
-from service.ranking.wanted import Wanted
 
 KEPT_PLACES = 3
 """First places of a list, which no new item takes."""

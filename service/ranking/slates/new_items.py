@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from core.affinity import described
 from core.kernels.scan import Mask
 from core.types import F64, I32, I64
-from service.ranking.exploration import NewItems, doubt_of
 from service.ranking.newcomers import Newcomers
 from service.ranking.ranker import Ranker
+from service.ranking.slates.exploration import NewItems, doubt_of
 
 FEW_EVENTS = 5.0
 """Evidence from which on an item is not new: the rankers know where it belongs."""

@@ -17,8 +17,8 @@ from core.kernels.scan import Mask
 from core.types import F32, I32
 from service.ranking.asker import Asker
 from service.ranking.family import Family, Published
-from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool, Ranked, chosen
+from service.ranking.trained.fold_in import FoldIn
 
 _NUMBERS = count(1)
 
