@@ -120,12 +120,13 @@ class Settings(BaseSettings):
     """Share of the places of a list, after the first three, that new items get; 0: none.
     See docs/explanation/new-items.md.
     """
-    # read by learning/counters.py, learning/following/judge.py and serving/popularity.py
+    # read by learning/state/counters.py, learning/following/judge.py and
+    # serving/copies/popularity.py
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
     """Hours after which an event counts half as much for ``trending``. After a change, stored
     weights keep their old decay until ``hedgerow rebuild`` counts the histories again.
     """
-    # read by learning/transitions.py
+    # read by learning/state/transitions.py
     order_half_life_h: Annotated[float, Field(gt=0)] = 4_320
     """Hours after which it counts half as much that one item followed another (family ``next``).
     After a change, run ``hedgerow rebuild``: stored weights refer to the old half-life.
@@ -155,7 +156,7 @@ class Settings(BaseSettings):
     """Maximum size of a request body; a stream of NDJSON has no limit, only its lines have."""
     max_line_bytes: Annotated[int, Field(ge=256)] = 64 << 10
     """Maximum length of a line in an NDJSON stream."""
-    # read by api/feedback/schemas.py, learning/horizon.py and serving/popularity.py
+    # read by api/feedback/schemas.py, learning/state/horizon.py and serving/copies/popularity.py
     future_tolerance_s: Annotated[float, Field(ge=0, le=10**10)] = 86_400
     """Seconds by which the timestamp of an event may lie ahead of the service's clock; events that
     are dated later are refused."""

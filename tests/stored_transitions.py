@@ -1,7 +1,7 @@
 """What the store holds of the transitions."""
 
 from service import configs
-from service.learning.transitions import ItemTransitions
+from service.learning.state.transitions import ItemTransitions
 from service.settings import Settings
 from service.store.log.state import read_state
 from service.store.namespace import open_namespace

@@ -10,8 +10,8 @@ from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
 from service.learning.commit_size import CommitSize
 from service.learning.dedupe import DedupeWindow
-from service.learning.horizon import counted_ms
 from service.learning.inspection import SoundEntry
+from service.learning.state.horizon import counted_ms
 from service.store.log.codec import (
     AWAITED,
     AWAITED_ANSWER,

@@ -12,8 +12,8 @@ from service.learning.batch import Batch, history_runs, impressions
 from service.learning.click_through import ClickThrough
 from service.learning.commit_size import COMMAND_BYTES, KEY_BYTES, CommitSize
 from service.learning.learning_step import Ratings, Touched, learn_ratings
-from service.learning.memory import Memory
 from service.learning.outcome import Outcome
+from service.learning.state.memory import Memory
 from service.store.log.change import NO_ITEMS
 from service.store.profiles.commit import (
     NO_HISTORY_CHANGES,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from service.learning.memory import Memory
 from service.learning.outcome import DELETED, Outcome
+from service.learning.state.memory import Memory
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING
 from service.store.profiles.commit import (
     NO_ROW_CHANGES,

@@ -22,10 +22,10 @@ from service.learning.following import views
 from service.learning.following.inbox import Inbox
 from service.learning.inspection import Inspection
 from service.learning.learning_step import changed_arrays, machine
-from service.learning.memory import load_memory
 from service.learning.merges import Merges
 from service.learning.outcome import Outcome
-from service.learning.rows import restore
+from service.learning.state.memory import load_memory
+from service.learning.state.rows import restore
 from service.learning.topics import Topics
 from service.settings import Settings
 from service.store.catalogue.numbers import item_count

@@ -13,7 +13,7 @@ from core.online.tables import Side
 from core.rng import id_hashes
 from core.transitions.table import Taken, Transitions, no_latest
 from core.types import F32, I64
-from service.learning.rows import ItemRows, UserRows
+from service.learning.state.rows import ItemRows, UserRows
 
 
 @dataclass(frozen=True)

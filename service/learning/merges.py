@@ -9,8 +9,8 @@ import numpy as np
 
 from core.online.tables import COUNT
 from service.learning.deletions import removal_of
-from service.learning.memory import Memory
 from service.learning.outcome import MERGED, Outcome
+from service.learning.state.memory import Memory
 from service.store.profiles.commit import (
     NO_HISTORY_CHANGES,
     NO_REMOVALS,

@@ -21,12 +21,12 @@ from core.online.model import OnlineModel
 from core.popularity import WIDTH
 from core.types import I64
 from service import configs
-from service.learning.counters import ItemCounters
 from service.learning.external_sort import ExternalSort
-from service.learning.horizon import Horizon
 from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
-from service.learning.rows import ItemRows, UserRows
-from service.learning.transitions import ItemTransitions
+from service.learning.state.counters import ItemCounters
+from service.learning.state.horizon import Horizon
+from service.learning.state.rows import ItemRows, UserRows
+from service.learning.state.transitions import ItemTransitions
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.connection import Client, connect

@@ -7,7 +7,7 @@ import numpy as np
 
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
-from service.learning.rows import ItemRows
+from service.learning.state.rows import ItemRows
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
 from service.store.profiles.topics import TopicItem, write_topics

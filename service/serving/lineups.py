@@ -15,9 +15,9 @@ from service.ranking.trained.folded_items import FoldedItems
 from service.ranking.trained.later_items import LaterItems
 from service.ranking.untrained.state import State, rankers_of
 from service.served_models import ActiveModel, ActiveModels, ActiveSet
-from service.serving.folded_items import FoldedItemsFollower
-from service.serving.later_items import LaterItemsFollower
-from service.serving.mixture_weights import MixtureWeights
+from service.serving.copies.folded_items import FoldedItemsFollower
+from service.serving.copies.later_items import LaterItemsFollower
+from service.serving.copies.mixture_weights import MixtureWeights
 from service.store.models.mixture import MixtureRecord, arms
 
 _Records: TypeAlias = Sequence[MixtureRecord | None]

@@ -27,11 +27,11 @@ from service.ranking.slates.slate import Slate, similar, slate
 from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
 from service.serving.asked import Answer, Asked, position_after
-from service.serving.catalogue_view import CatalogueView
+from service.serving.copies.catalogue_view import CatalogueView
+from service.serving.copies.new_items import NewItemsFollower
 from service.serving.empty_answers import empty, no_category
 from service.serving.lineups import Lineups
 from service.serving.neighbours import Neighbours
-from service.serving.new_items import NewItemsFollower
 from service.serving.user_state import UserState, state_of
 from service.serving.users import Users
 from service.serving.warm_up import rank_once

@@ -8,9 +8,9 @@ import pytest
 from core.meaning import EventMeanings
 from core.popularity import RECENT, TIME, TOTAL, WIDTH, trending
 from core.transitions.table import Transitions
-from service.learning.horizon import Horizon
 from service.learning.rebuild import rebuild
-from service.serving.popularity import Popularity
+from service.learning.state.horizon import Horizon
+from service.serving.copies.popularity import Popularity
 from service.settings import Settings
 from service.store.connection import connect_async
 from service.store.keys import PartitionKeys

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from core.filter import CATEGORY
 from service.errors import InvalidFilter, NotReady
-from service.serving.catalogue_view import CatalogueView
+from service.serving.copies.catalogue_view import CatalogueView
 from service.settings import Settings
 from service.store.catalogue.columns import BLOCK, Catalogued
 from service.store.catalogue.documents import CHANGES_KEPT, Catalogue

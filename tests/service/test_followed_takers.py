@@ -17,7 +17,7 @@ from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
 from service.ranking.trained.fold_in import FoldIn
 from service.ranking.trained.folded_items import FoldedItems
-from service.serving.online_items import OnlineSnapshotFollower
+from service.serving.copies.online_items import OnlineSnapshotFollower
 from service.settings import Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
 from service.store.models.registry import Registry

@@ -8,7 +8,7 @@ from core.transitions.table import REACH, Transitions
 from service.api.feedback.merges import _entry
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
-from service.learning.rows import STEPS_READ
+from service.learning.state.rows import STEPS_READ
 from service.settings import KINDS, Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER, MOVE_USER, encode
 from service.store.namespace import open_namespace

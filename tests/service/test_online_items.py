@@ -11,7 +11,7 @@ from service.configs import online_config
 from service.learning.following.follower import Follower
 from service.learning.learner import Learner
 from service.ranking.untrained.learned import LearnedPart, LearnedState
-from service.serving.online_items import OnlineSnapshotFollower
+from service.serving.copies.online_items import OnlineSnapshotFollower
 from service.settings import Settings
 from service.store.keys import PartitionKeys
 from service.store.models.online_snapshot import OnlineSnapshots

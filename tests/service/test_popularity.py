@@ -1,6 +1,6 @@
 import pytest
 
-from service.serving.popularity import Popularity
+from service.serving.copies.popularity import Popularity
 from service.store.connection import connect_async
 from service.store.profiles.counters import CountsReader
 

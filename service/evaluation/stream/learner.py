@@ -11,9 +11,9 @@ from core.rng import id_hashes
 from core.transitions.table import no_latest
 from core.types import F32, I64
 from service.evaluation.stream.events import Events
-from service.learning.counters import ItemCounters
 from service.learning.following.views import View
-from service.learning.transitions import ItemTransitions
+from service.learning.state.counters import ItemCounters
+from service.learning.state.transitions import ItemTransitions
 from service.settings import Settings
 
 TOGETHER = 4_096

@@ -19,9 +19,9 @@ from core.stack.logit import SHORT
 from core.types import F32, I64
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch
-from service.learning.counters import ItemCounters
 from service.learning.following.views import View, Views
-from service.learning.rows import UserRows
+from service.learning.state.counters import ItemCounters
+from service.learning.state.rows import UserRows
 
 WAITING = 1_000
 """Largest number of positives that wait to be judged."""

@@ -15,9 +15,9 @@ from core.online.model import OnlineModel
 from core.snapshot import Snapshot
 from core.transitions.table import Counted, Transitions
 from core.types import F32, F64
-from service.learning.counters import ItemCounters
-from service.learning.rows import ItemRows
-from service.learning.transitions import ItemTransitions
+from service.learning.state.counters import ItemCounters
+from service.learning.state.rows import ItemRows
+from service.learning.state.transitions import ItemTransitions
 from service.ranking.strategies import ONLINE
 
 SHARE = 0.02

@@ -1,7 +1,7 @@
 """The stored showings of a partition's items: how often each was shown, and clicked on.
 
 Rows as those of the counters: without gaps, by item number. The learner counts, see
-``learning/showings.py``. A rebuild keeps them, because no history holds impressions.
+``learning/state/showings.py``. A rebuild keeps them, because no history holds impressions.
 """
 
 from collections.abc import Sequence

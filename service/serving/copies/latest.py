@@ -3,8 +3,8 @@
 import asyncio
 
 from service.ranking.untrained.everybody import Latest
-from service.serving.catalogue_view import CatalogueView
-from service.serving.polling import Polled
+from service.serving.copies.catalogue_view import CatalogueView
+from service.serving.copies.polling import Polled
 from service.store.catalogue.columns import Catalogued
 from service.store.catalogue.feed import CatalogueFeed
 

@@ -15,7 +15,7 @@ from core.transitions.table import Counted, Transitions
 from service.errors import NotFound
 from service.ranking.untrained.learned import LearnedPart, LearnedState
 from service.ranking.untrained.online import OnlineItems
-from service.serving.polling import Polled
+from service.serving.copies.polling import Polled
 from service.store.clock import now_ms
 from service.store.connection import Client
 from service.store.keys import PartitionKeys

@@ -11,7 +11,7 @@ from core.counters import Counters
 from core.meaning import EventMeanings, Mask
 from core.popularity import dated
 from core.types import F32, F64, I64, U8
-from service.learning.horizon import Horizon
+from service.learning.state.horizon import Horizon
 from service.settings import Settings
 from service.store.profiles.counters import Pieces, pieces
 from service.store.profiles.histories import Records

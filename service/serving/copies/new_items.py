@@ -14,11 +14,11 @@ from service.ranking.slates.new_items import LookAlikes, Said, new_items
 from service.ranking.untrained.everybody import Orders
 from service.ranking.untrained.learned import LearnedState
 from service.served_models import ActiveModels
-from service.serving.catalogue_view import CatalogueView
-from service.serving.later_items import LaterItemsFollower
-from service.serving.online_items import OnlineSnapshotFollower
-from service.serving.polling import Polled
-from service.serving.popularity import Popularity
+from service.serving.copies.catalogue_view import CatalogueView
+from service.serving.copies.later_items import LaterItemsFollower
+from service.serving.copies.online_items import OnlineSnapshotFollower
+from service.serving.copies.polling import Polled
+from service.serving.copies.popularity import Popularity
 from service.store.catalogue.columns import BLOCK
 from service.store.clock import now_ms
 from service.store.profiles.showings import CLICKED, SHOWN, ShowingsReader

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from core.mixture_weights import Weights
 from service.served_models import ActiveModels
-from service.serving.polling import Polled
+from service.serving.copies.polling import Polled
 from service.store.models.mixture import MixtureReader, MixtureRecord, knowing, weights
 
 

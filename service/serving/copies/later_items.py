@@ -4,7 +4,7 @@ import asyncio
 
 from service.ranking.trained.later_items import LaterItems
 from service.served_models import ActiveModels
-from service.serving.polling import Polled
+from service.serving.copies.polling import Polled
 from service.store.catalogue.reader import CatalogueReader
 
 

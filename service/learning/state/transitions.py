@@ -12,7 +12,7 @@ from core.transitions.journal import LEARN, TAKE_BACK, Replay, forget_record, st
 from core.transitions.sweep import ROUND_BYTES, Sweep
 from core.transitions.table import MOST_ROW_BYTES, Counted, Taken, Transitions, latest_of
 from core.types import F32, I32, I64, U8
-from service.learning.horizon import Horizon
+from service.learning.state.horizon import Horizon
 from service.settings import Settings
 from service.store.profiles.histories import Records
 from service.store.profiles.partition_reader import PartitionReader

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from core.meaning import EventMeanings
 from core.online.model import OnlineModel
 from core.transitions.sweep import ROUND_BYTES
-from service.learning.counters import ItemCounters
-from service.learning.horizon import Horizon
-from service.learning.rows import ItemRows, UserRows
-from service.learning.showings import ItemShowings
-from service.learning.transitions import ItemTransitions
+from service.learning.state.counters import ItemCounters
+from service.learning.state.horizon import Horizon
+from service.learning.state.rows import ItemRows, UserRows
+from service.learning.state.showings import ItemShowings
+from service.learning.state.transitions import ItemTransitions
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.keys import PartitionKeys

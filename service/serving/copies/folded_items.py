@@ -4,8 +4,8 @@ import asyncio
 
 from service.ranking.trained.folded_items import FoldedItems
 from service.served_models import ActiveModels
-from service.serving.online_items import OnlineSnapshotFollower
-from service.serving.polling import Polled
+from service.serving.copies.online_items import OnlineSnapshotFollower
+from service.serving.copies.polling import Polled
 
 
 class FoldedItemsFollower(Polled):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from core import popularity
 from core.types import F64
 from service.ranking.untrained.everybody import Orders
-from service.serving.polling import Polled
+from service.serving.copies.polling import Polled
 from service.store.clock import now_ms
 from service.store.profiles.counters import CountsReader, Learned
 

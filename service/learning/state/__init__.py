@@ -1,0 +1,1 @@
+"""The state of a partition in memory: rows, counters, transitions and showings."""
