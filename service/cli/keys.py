@@ -1,6 +1,8 @@
 """`hedgerow keys create|list|revoke`."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -9,11 +11,12 @@ from rich.table import Table
 
 from service.cli import options
 from service.cli.options import say
-from service.processes.listening import keys_create
-from service.settings import load_settings
+from service.settings import Settings, load_settings
 from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
-from service.store.connection import connect
+from service.store.connection import Client, connect
 from service.store.identity.memory import Memory
+from service.store.namespace import read_namespace
+from service.store.namespaces import names
 from service.store.server.opening import open_store
 
 app = options.verb()
@@ -31,17 +34,11 @@ def create(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Create a key and print it; it is never shown again."""
+    """Create a key and print it; it is never shown again. The first must have the role admin."""
     settings = load_settings(data_dir=data_dir)
-    with open_store(settings, create=True) as url, connect(url, role="keys") as client:
+    with _keys_of(settings, create=True) as client:
         key, secret = create_key(client, settings.namespace, role, name)
-        ring = read_ring(client, settings.namespace)
         Memory(settings.data_dir).remember_keys(settings.namespace)
-    if not any(one.role == "admin" and one.revoked is None for one in ring.keys.values()):
-        say(
-            "from now on every request needs a key; there is no admin key yet: "
-            f"`{keys_create(settings, '--role', 'admin')}`"
-        )
     if as_json:
         typer.echo(json.dumps({"id": key.id, "role": key.role, "name": key.name, "key": secret}))
         return
@@ -53,7 +50,7 @@ def create(
 def list_keys(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
     """List all keys, including revoked ones."""
     settings = load_settings(data_dir=data_dir)
-    with open_store(settings) as url, connect(url, role="keys") as client:
+    with _keys_of(settings) as client:
         known = sorted(
             read_ring(client, settings.namespace).keys.values(), key=lambda key: key.created
         )
@@ -71,11 +68,25 @@ def revoke(
     key_id: Annotated[str, typer.Argument(help="An id from `hedgerow keys list`.")],
     data_dir: options.DataDir = None,
 ) -> None:
-    """Revoke a key; it stops working within two seconds."""
+    """Revoke a key; it stops working within 250 ms."""
     settings = load_settings(data_dir=data_dir)
-    with open_store(settings) as url, connect(url, role="keys") as client:
+    with _keys_of(settings) as client:
         revoke_key(client, settings.namespace, key_id)
     say(f"key {key_id} is revoked")
+
+
+@contextmanager
+def _keys_of(settings: Settings, *, create: bool = False) -> Iterator[Client]:
+    """Yield a client of the store; say so if the namespace, whose keys are meant, is not there."""
+    with open_store(settings, create=create) as url, connect(url, role="keys") as client:
+        if read_namespace(client, settings.namespace) is None:
+            there = ", ".join(names(client))
+            say(
+                f"warning: the store has no namespace {settings.namespace} "
+                f"({f'there are: {there}' if there else 'it has none yet'}). A key opens one "
+                "namespace only, that of HEDGEROW_NAMESPACE; `hedgerow serve` makes it"
+            )
+        yield client
 
 
 def _shown(key: ApiKey) -> dict[str, str | None]:

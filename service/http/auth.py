@@ -1,8 +1,9 @@
 """Authorisation: the role of each caller, looked up by the API key.
 
 Everything is open while the store holds no key and the service listens on loopback. The keys are
-read from the store again every second, so a revoked key works for at most two more seconds. They
-are also read again before an unknown key is refused, so a new key works at once.
+read again when they are older than ``FRESH_S``, which bounds how long a key that another process
+has revoked goes on working. They are also read again before an unknown key is refused, and before
+anything but a read is let in without a key: the first key may have been made a moment ago.
 
 What a store loses never opens anything: once there was a key, nothing is open again, and a key that
 was revoked stays so. While the store is another one, the keys of the known one go on working.
@@ -17,7 +18,7 @@ from typing import Literal, Protocol
 from starlette.types import Scope
 
 from service.errors import Forbidden, StoreRolledBack, Unauthorised
-from service.store.api_keys import KeyRing, Role
+from service.store.api_keys import ApiKey, KeyRing, Role
 from service.store.identity.survey import Survey
 
 Need = Role | Literal["open"]
@@ -26,7 +27,7 @@ Roles = Mapping[tuple[str, str], Need]
 """The least role that each (method, path) needs."""
 
 _RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
-FRESH_S = 1.0
+FRESH_S = 0.2
 """Seconds after which the keys are read again."""
 LOST = (
     "the store has lost its API keys, and nothing is open without one: put the store's backup in "
@@ -83,19 +84,26 @@ class KeyCheck:
         now = time.monotonic()
         if now - self._read_at > self._fresh_s:
             await self._read_since(now - self._fresh_s)
-        if self._loopback and not self._ring and not self.had_keys:
+        if self._is_open and (need == "read" or await self._is_open_now()):
             return
         header = _authorization(scope)
         rank = self._rank(header)
         if rank == 0 and _is_bearer(header):
             # another process may have created it a moment ago
-            await self._read_since(now)
+            await self._read_since(now, pause_s=_PAUSE_S)
             rank = self._rank(header)
         if rank == 0:
             is_lost = self.had_keys and not self._ring
             raise Unauthorised(LOST if is_lost else _refusal(header))
         if rank < _RANK[need]:
             raise Forbidden(f"this route needs a key with the role `{need}`")
+
+    def note(self, key: ApiKey) -> None:
+        """Let a key that was made or revoked here act from now on, whether or not it can be read.
+
+        A read that began before may miss it; that opens nothing, and revives no revoked key.
+        """
+        self._take_over(KeyRing({**self._ring.keys, key.id: key}))
 
     def forget(self, now: Survey, *, went_back: bool) -> None:
         """Read the keys anew: they are those of another store, or of an earlier time."""
@@ -104,6 +112,14 @@ class KeyCheck:
 
     def hold(self, now: Survey) -> None:
         """Keep the keys: ``ApiKeys`` does not read those of another store."""
+
+    @property
+    def _is_open(self) -> bool:
+        return self._loopback and not self._ring and not self.had_keys
+
+    async def _is_open_now(self) -> bool:
+        await self._read_since(time.monotonic())
+        return self._is_open
 
     def _rank(self, header: bytes) -> int:
         rank = self._ranks.get(header)
@@ -117,12 +133,15 @@ class KeyCheck:
         self._ranks[header] = _RANK[role]
         return _RANK[role]
 
-    async def _read_since(self, moment: float) -> None:
-        """Read the keys unless they have been read since ``moment``."""
+    async def _read_since(self, moment: float, pause_s: float = 0.0) -> None:
+        """Read the keys unless they have been read since ``moment``; all who wait share a read.
+
+        ``pause_s``: seconds from the last read to this one, at least.
+        """
         async with self._reading:
             if self._read_at >= moment:
                 return
-            await asyncio.sleep(max(0.0, self._read_at + _PAUSE_S - time.monotonic()))
+            await asyncio.sleep(max(0.0, self._read_at + pause_s - time.monotonic()))
             asked = time.monotonic()
             try:
                 self._take_over(await self._keys.ring())

@@ -8,8 +8,9 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib import resources
 from typing import Any, Literal, cast
 
 import msgspec
@@ -22,11 +23,15 @@ from service.store.identity.known import Known
 from service.store.identity.scripts import checking
 from service.store.keys import NamespaceKeys
 
-# KEYS  keys, namespace.  ARGV  id, key, the store that the caller knows
-_PUT, _ = checking("""
-if not is_known(KEYS[2], ARGV[3]) then return OTHER_STORE end
-return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-""")
+_PUT, _ = checking(resources.files(__package__).joinpath("put_api_key.lua").read_text())
+
+_REFUSALS = {
+    b"no-admin": "no admin key works here, and without one nobody could make keys: the first key "
+    "must have the role `admin`",
+    b"last-admin": "this is the last admin key that works, and without one nobody could make keys "
+    "here: make another first, or run `hedgerow keys revoke` on the service's machine",
+}
+"""What the script may answer instead of a key."""
 
 Role = Literal["read", "write", "admin"]
 
@@ -63,12 +68,6 @@ class KeyRing:
         """The ids of the revoked keys."""
         return frozenset(key.id for key in self.keys.values() if key.revoked is not None)
 
-    @property
-    def admins(self) -> frozenset[str]:
-        """The ids of the admin keys that work."""
-        keys = self.keys.values()
-        return frozenset(k.id for k in keys if k.role == "admin" and k.revoked is None)
-
     def authenticate(self, presented: bytes) -> Role | None:
         """Return the role of the presented key, None if it is unknown, wrong or revoked."""
         prefix, _, rest = presented.partition(b"_")
@@ -104,28 +103,23 @@ class ApiKeys:
         return _ring(stored)
 
     async def create(self, role: Role, name: str) -> tuple[ApiKey, str]:
-        """Create a key; its secret is returned here and never again."""
+        """Create a key; its secret is returned here and never again.
+
+        Conflict if no admin key works and this is not one: the first key is an admin key.
+        """
         key, secret = _mint(role, name)
-        await self._put(key)
-        return key, secret
+        return await self._changed(_to_put(key)), secret
 
     async def revoke(self, key_id: str) -> ApiKey:
         """Revoke a key; NotFound if no key has this id, Conflict if no other admin key works."""
-        ring = await self.ring()
-        key = _revoked(ring, key_id)
-        if key_id in ring.admins and len(ring.admins) == 1:
-            raise Conflict(
-                "this is the last admin key that works, and without one nobody could make keys "
-                "here: make another first, or run `hedgerow keys revoke` on the service's machine"
-            )
-        await self._put(key)
-        return key
+        return await self._changed(_to_revoke(key_id))
 
-    async def _put(self, key: ApiKey) -> None:
+    async def _changed(self, change: tuple[str, ...]) -> ApiKey:
         keys, token = self._keys, self._known.token
         send: Callable[..., Awaitable[Any]] = self._client.execute_command
         with store_errors():
-            await send("EVAL", _PUT, 2, keys.api_keys, keys.settings, key.id, _packed(key), token)
+            answer = await send("EVAL", _PUT, 2, keys.api_keys, keys.settings, token, *change)
+        return _stored_key(answer, change)
 
 
 def read_ring(client: redis.Redis, namespace: str) -> KeyRing:
@@ -136,19 +130,40 @@ def read_ring(client: redis.Redis, namespace: str) -> KeyRing:
 
 
 def create_key(client: redis.Redis, namespace: str, role: Role, name: str) -> tuple[ApiKey, str]:
-    """Create a key; its secret is returned here and never again."""
+    """*Same as* ``ApiKeys.create``, for the command line."""
     key, secret = _mint(role, name)
-    with store_errors():
-        client.hset(NamespaceKeys(namespace).api_keys, key.id, _packed(key))
-    return key, secret
+    return _change(client, namespace, _to_put(key)), secret
 
 
 def revoke_key(client: redis.Redis, namespace: str, key_id: str) -> ApiKey:
-    """Revoke a key; NotFound if no key has this id."""
-    key = _revoked(read_ring(client, namespace), key_id)
+    """Revoke a key, be it the last admin key; NotFound if no key has this id."""
+    return _change(client, namespace, _to_revoke(key_id, even_the_last_admin=True))
+
+
+def _change(client: redis.Redis, namespace: str, change: tuple[str, ...]) -> ApiKey:
+    keys, any_store = NamespaceKeys(namespace), ""
     with store_errors():
-        client.hset(NamespaceKeys(namespace).api_keys, key.id, _packed(key))
-    return key
+        answer = client.eval(_PUT, 2, keys.api_keys, keys.settings, any_store, *change)
+    return _stored_key(cast("bytes", answer), change)
+
+
+def _to_put(key: ApiKey) -> tuple[str, ...]:
+    """Return what the script needs to store a new key."""
+    return key.id, msgspec.json.encode(key).decode()
+
+
+def _to_revoke(key_id: str, *, even_the_last_admin: bool = False) -> tuple[str, ...]:
+    """Return what the script needs to revoke a key."""
+    return key_id, "", _now(), "any" if even_the_last_admin else ""
+
+
+def _stored_key(answer: bytes, change: tuple[str, ...]) -> ApiKey:
+    """Return the key that the script has stored, or raise what it says."""
+    if answer == b"unknown":
+        raise NotFound(f"there is no key with the id {change[0]!r}: list the keys")
+    if answer in _REFUSALS:
+        raise Conflict(_REFUSALS[answer])
+    return msgspec.json.decode(answer, type=ApiKey)
 
 
 def _ring(stored: Mapping[bytes, bytes]) -> KeyRing:
@@ -160,17 +175,6 @@ def _mint(role: Role, name: str) -> tuple[ApiKey, str]:
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     key = ApiKey(id=key_id, name=name, role=role, hash=_digest(secret.encode()), created=_now())
     return key, f"hr_{key_id}_{secret}"
-
-
-def _revoked(ring: KeyRing, key_id: str) -> ApiKey:
-    if key_id not in ring.keys:
-        raise NotFound(f"there is no key with the id {key_id!r}: list the keys")
-    key = ring.keys[key_id]
-    return key if key.revoked else replace(key, revoked=_now())
-
-
-def _packed(key: ApiKey) -> bytes:
-    return msgspec.json.encode(asdict(key))
 
 
 def _digest(secret: bytes) -> str:

@@ -31,11 +31,15 @@ class Contents:
 
 def namespaces(client: redis.Redis) -> list[Contents]:
     """Return all namespaces by name."""
+    return [contents(client, name) for name in names(client)]
+
+
+def names(client: redis.Redis) -> list[str]:
+    """Return the names of all namespaces, sorted."""
     pattern = NamespaceKeys("*").settings
     with store_errors():
         keys = sorted(key.decode() for key in client.scan_iter(pattern, count=BATCH))
-    names = [key[key.index("{") + 1 : key.index("}")] for key in keys]
-    return [contents(client, name) for name in names]
+    return [key[key.index("{") + 1 : key.index("}")] for key in keys]
 
 
 def contents(client: redis.Redis, name: str) -> Contents:

@@ -168,6 +168,7 @@ def test_a_store_that_cannot_write_its_files_is_a_503(private_server: Any, names
 
 @pytest.mark.parametrize("role", ["read", "write", "admin"])
 def test_a_role_opens_its_routes_and_no_others(api: Api, role: Role) -> None:
+    api.run(api.runtime.keys.create("admin", "the first"))
     _, secret = api.run(api.runtime.keys.create(role, "test"))
     ranks = {"open": 0, "read": 1, "write": 2, "admin": 3}
     for (method, route), need in ROLES.items():
@@ -224,6 +225,49 @@ def test_a_new_key_works_at_once_in_every_process(redis_url: str, namespace: str
             headers = {"authorization": f"Bearer {made.json()['secret']}"}
             assert api("GET", "/v1/stats", headers=headers).status_code == 200
             assert other("GET", "/v1/stats", headers=headers).status_code == 200
+
+
+def test_the_first_key_acts_at_once_where_it_was_made(api: Api) -> None:
+    assert api("GET", "/v1/stats").status_code == 200
+    made = api("POST", "/v1/admin/keys", json={"role": "admin", "name": "me"})
+    assert made.status_code == 201
+    check_problem(api("GET", "/v1/stats"), 401, "unauthorised")
+
+
+def test_a_key_that_is_revoked_here_stops_working_here_at_once(api: Api) -> None:
+    new = {"role": "admin", "name": "me"}
+    mine = {"authorization": f"Bearer {api('POST', '/v1/admin/keys', json=new).json()['secret']}"}
+    other = api("POST", "/v1/admin/keys", json=new, headers=mine).json()
+    theirs = {"authorization": f"Bearer {other['secret']}"}
+    assert api("GET", "/v1/stats", headers=theirs).status_code == 200
+    api("DELETE", f"/v1/admin/keys/{other['id']}", headers=mine)
+    check_problem(api("GET", "/v1/stats", headers=theirs), 401, "unauthorised")
+
+
+def test_before_the_first_key_is_known_everywhere_nobody_writes_without_it(
+    redis_url: str, namespace: str
+) -> None:
+    settings = Settings(namespace=namespace)
+    with Api(settings, redis_url) as api, Api(settings, redis_url) as other:
+        assert other("GET", "/v1/stats").status_code == 200
+        made = api("POST", "/v1/admin/keys", json={"role": "admin", "name": "me"})
+        for method, path, body in (
+            ("POST", "/v1/events", {"user": "ada", "item": "tt1", "rating": 4}),
+            ("PUT", "/v1/items/tt1", {}),
+            ("POST", "/v1/admin/keys", {"role": "admin", "name": "a stranger"}),
+        ):
+            check_problem(other(method, path, json=body), 401, "unauthorised")
+        assert [key.id for key in api.run(api.runtime.keys.ring()).keys.values()] == [
+            made.json()["id"]
+        ]
+
+
+@pytest.mark.parametrize("role", ["read", "write"])
+def test_the_first_key_must_be_an_admin_key(api: Api, role: str) -> None:
+    refused = api("POST", "/v1/admin/keys", json={"role": role, "name": "me"})
+    problem = check_problem(refused, 409, "conflict")
+    assert "the first key must have the role `admin`" in problem["detail"]
+    assert api("GET", "/v1/stats").status_code == 200, "still open"
 
 
 class CountedKeys:
@@ -339,5 +383,6 @@ def test_the_last_admin_key_cannot_be_revoked_here(api: Api, client: redis.Redis
     refused = api("DELETE", f"/v1/admin/keys/{new.json()['id']}", headers=theirs)
     check_problem(refused, 409, "conflict")
     revoke_key(client, api.settings.namespace, new.json()["id"])
-    assert read_ring(client, api.settings.namespace).admins == frozenset()
+    left = read_ring(client, api.settings.namespace).keys.values()
+    assert {key.name for key in left if key.revoked is None} == {"shop"}
     assert read_ring(client, api.settings.namespace).authenticate(writer.encode()) == "write"

@@ -110,24 +110,33 @@ def test_an_api_process_logs_its_address(redis_url: str, namespace: str) -> None
 def test_keys_are_made_shown_once_listed_and_revoked(tmp_path: Path) -> None:
     directory = ("--data-dir", str(tmp_path))
     made = json.loads(
-        hedgerow("keys", "create", *directory, "--role", "write", "--name", "shop", "--json").stdout
+        hedgerow("keys", "create", *directory, "--role", "admin", "--name", "shop", "--json").stdout
     )
     assert made["key"].startswith(f"hr_{made['id']}_")
     [listed] = json.loads(hedgerow("keys", "list", *directory, "--json").stdout)
-    assert (listed["id"], listed["role"], listed["name"]) == (made["id"], "write", "shop")
+    assert (listed["id"], listed["role"], listed["name"]) == (made["id"], "admin", "shop")
     assert made["key"] not in json.dumps(listed)
     assert hedgerow("keys", "revoke", made["id"], *directory).returncode == 0
     [listed] = json.loads(hedgerow("keys", "list", *directory, "--json").stdout)
     assert listed["revoked"]
 
 
-def test_a_first_key_that_is_no_admin_key_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_first_key_that_is_no_admin_key_is_refused(tmp_path: Path) -> None:
     directory = ("--data-dir", str(tmp_path))
-    said = hedgerow("keys", "create", *directory, "--role", "read").stderr
-    assert "from now on every request needs a key; there is no admin key yet" in said
-    assert f"`hedgerow keys create --role admin --data-dir {tmp_path}`" in said
-    assert "no admin key" not in hedgerow("keys", "create", *directory).stderr
-    assert "no admin key" not in hedgerow("keys", "create", *directory, "--role", "read").stderr
+    refused = hedgerow("keys", "create", *directory, "--role", "read")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the first key must have the role `admin`" in refused.stderr
+    assert json.loads(hedgerow("keys", "list", *directory, "--json").stdout) == []
+    assert hedgerow("keys", "create", *directory).returncode == 0
+    assert hedgerow("keys", "create", *directory, "--role", "read").returncode == 0
+
+
+def test_keys_of_a_namespace_that_is_not_there_are_warned_about(running: ServiceProcess) -> None:
+    directory = ("--data-dir", str(running.log.parent))
+    for verb in (["create"], ["list"], ["revoke", "nothing"]):
+        said = hedgerow("keys", *verb, *directory, HEDGEROW_NAMESPACE="mian").stderr
+        assert "warning: the store has no namespace mian (there are: main)" in said
+        assert "no namespace" not in hedgerow("keys", "list", *directory).stderr
 
 
 def test_a_key_that_is_not_there_cannot_be_revoked(running: ServiceProcess) -> None:

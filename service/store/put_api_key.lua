@@ -1,0 +1,30 @@
+-- Store a new API key, or revoke one: one step, so that an admin key is left whoever else does the same meanwhile.
+-- KEYS  keys, namespace
+-- ARGV  the store that the caller knows, id, key as JSON or '' to revoke, time of a revocation,
+--       'any' if the last admin key may be revoked
+-- Answers the stored key; 'no-admin', 'last-admin' or 'unknown' without having changed anything; OTHERSTORE.
+if not is_known(KEYS[2], ARGV[1]) then return OTHER_STORE end
+
+local function works_as_admin(key)
+  return key.role == 'admin' and (key.revoked == nil or key.revoked == cjson.null)
+end
+
+local admins = 0
+for _, packed in ipairs(redis.call('HVALS', KEYS[1])) do
+  if works_as_admin(cjson.decode(packed)) then admins = admins + 1 end
+end
+
+local packed = ARGV[3]
+if packed ~= '' then
+  if admins == 0 and not works_as_admin(cjson.decode(packed)) then return 'no-admin' end
+else
+  packed = redis.call('HGET', KEYS[1], ARGV[2])
+  if not packed then return 'unknown' end
+  local key = cjson.decode(packed)
+  if key.revoked ~= nil and key.revoked ~= cjson.null then return packed end
+  if works_as_admin(key) and admins == 1 and ARGV[5] ~= 'any' then return 'last-admin' end
+  key.revoked = ARGV[4]
+  packed = cjson.encode(key)
+end
+redis.call('HSET', KEYS[1], ARGV[2], packed)
+return packed
