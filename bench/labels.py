@@ -30,7 +30,7 @@ from core.ranking_metrics import hits, ndcg
 from core.search.search import Budget
 from core.types import F64, I32
 from service.files.labelled_points import read_xmlc
-from service.training.material import Material
+from service.training.data.material import Material
 from service.training.recipes import SERVED
 
 SETS = {

@@ -46,7 +46,7 @@ from service.ranking.slates.slate import slate
 from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import NEXT, POPULAR, Strategy
 from service.settings import Settings
-from service.training.material import Material
+from service.training.data.material import Material
 
 SECTION = "New items, ML-1M"
 FILES = {

@@ -18,7 +18,7 @@ from core.types import F64, I64
 from service.evaluation.rankers import families_that_rank, settled
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.training.material import Material
+from service.training.data.material import Material
 
 K = 10
 LIKED = 4.0

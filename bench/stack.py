@@ -24,9 +24,9 @@ from service.evaluation.topk_mixture import FittedStack, stacked
 from service.ranking.families import FAMILIES
 from service.ranking.stack import Stack
 from service.ranking.strategies import MIXTURE, POPULAR
-from service.training.material import Material
+from service.training.all_families.settled import Settled
+from service.training.data.material import Material
 from service.training.recipes import SERVED
-from service.training.settled import Settled
 
 
 def _fbgd(

@@ -11,7 +11,7 @@ from core.interactions import Interactions, from_pairs
 from core.types import I64
 from service.files.features import read_features, read_links
 from service.files.ratings import Ratings
-from service.training.material import Material
+from service.training.data.material import Material
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.stack import Stack
 from service.ranking.strategies import MIXTURE, POPULAR, Strategy
-from service.training.material import Material
-from service.training.settled import Settled
+from service.training.all_families.settled import Settled
+from service.training.data.material import Material
 
 OnProgress = Callable[[str, float], None]
 DEPTH = 20

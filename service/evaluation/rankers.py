@@ -19,10 +19,10 @@ from service.ranking.families import FAMILIES
 from service.ranking.pool import NOTHING, Pool
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import NEXT, Strategy
-from service.training.material import Material
+from service.training.all_families.settled import COUNTED, Settled
+from service.training.data.material import Material
 from service.training.recipes import SERVED
 from service.training.searching import FEWEST_TO_SEARCH, searchable
-from service.training.settled import COUNTED, Settled
 
 OnShare = Callable[[float], None]
 

@@ -21,7 +21,7 @@ from service.evaluation.topk_mixture import fit_stack
 from service.files.ratings import Ratings
 from service.ranking.strategies import DEFAULT_RECIPE, MIXTURE
 from service.training.answers import Answers, Asked, Bools
-from service.training.material import Material
+from service.training.data.material import Material
 from service.training.recipe import RankingRecipe
 from service.training.recipes import RANKING
 from service.training.searching import FEWEST_TO_SEARCH, searchable

@@ -18,8 +18,8 @@ from service.ranking.asker import Asker
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.stack import Stack, candidates, score_columns, signal_names
-from service.training.material import Material
-from service.training.settled import Settled
+from service.training.all_families.settled import Settled
+from service.training.data.material import Material
 
 OnProgress = Callable[[str, float], None]
 HELD_OUT, TILT, MOST = 0.1, 0.3, 8_000

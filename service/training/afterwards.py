@@ -19,7 +19,7 @@ from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
 from service.store.namespace import Namespace
 from service.telemetry import logger
-from service.training.dataset import Dataset, EncodedUsers
+from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.recipes import SERVED
 
 

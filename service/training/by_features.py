@@ -3,7 +3,7 @@
 from typing import Any, TypedDict
 
 from core.features import FeatureEncoder
-from service.training.dataset import Dataset, EncodedUsers
+from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.validation import Validation, validated_by_features, with_features
 
 

@@ -10,7 +10,7 @@ from core.interactions import Interactions
 from core.snapshot import About, Snapshot
 from core.types import F32, I64
 from service.training.answers import UserVectors
-from service.training.dataset import Dataset, EncodedUsers
+from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.validation import Validation, validated
 
 

@@ -21,7 +21,7 @@ from service.store.models.records import LEAD, SHOWN, ModelRecord
 from service.store.models.registry import Registry
 from service.telemetry import logger
 from service.training.by_features import encoders
-from service.training.dataset import Dataset, EncodedUsers
+from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.orders import family_of
 from service.training.recipe import ServedRecipe
 from service.training.recipes import checked

@@ -10,8 +10,8 @@ from service.store.clock import now_ms
 from service.store.connection import Client
 from service.store.namespace import Namespace
 from service.store.profiles.history_reader import HistoryReader
-from service.training import dataset as datasets
-from service.training.dataset import Dataset
+from service.training.data import dataset as datasets
+from service.training.data.dataset import Dataset
 
 
 class NothingToLearn(ServiceError):

@@ -11,8 +11,8 @@ from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.answers import Answers
-from service.training.dataset import Dataset, EncodedUsers
-from service.training.material import Material
+from service.training.data.dataset import Dataset, EncodedUsers
+from service.training.data.material import Material
 from service.training.validation import Validation
 
 OnShare = Callable[[float], None]

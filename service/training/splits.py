@@ -12,7 +12,7 @@ import numpy as np
 from core.errors import DataError
 from core.gate import FEWEST_USERS
 from core.mixture_weights import REMEMBERED
-from service.training.dataset import Dataset
+from service.training.data.dataset import Dataset
 from service.training.recipe import ServedRecipe
 from service.training.validation import (
     DEPTH,

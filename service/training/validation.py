@@ -16,7 +16,7 @@ from core.ranking_metrics import Hits
 from core.types import F32, F64, I32, I64
 from service.ranking.pool import Pool, chosen
 from service.training.answers import Answers, Asked, UserVectors
-from service.training.dataset import Dataset, HeldOut
+from service.training.data.dataset import Dataset, HeldOut
 
 DEPTH = 20
 GATE_DEPTH = 10

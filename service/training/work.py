@@ -4,7 +4,7 @@
 
 A job that ends early leaves the serving models unchanged: a new model becomes visible when it is
 complete, and begins to serve by one compare-and-set at the very end. An order that names a recipe
-trains it; ``all_families.py`` does an order that names none.
+trains it; ``all_families/job.py`` does an order that names none.
 """
 
 from time import perf_counter
@@ -20,8 +20,8 @@ from service.store.namespace import Namespace, existing_namespace
 from service.store.recovery.steady import SteadyItems
 from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
-from service.training.all_families import AllFamilies
-from service.training.dataset import Dataset
+from service.training.all_families.job import AllFamilies
+from service.training.data.dataset import Dataset
 from service.training.model_training import ModelTraining
 from service.training.orders import recipes_of
 from service.training.reading import read_for

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from core.search.search import Budget
-from service.training.material import Material
+from service.training.data.material import Material
 from service.training.recipes import RECIPES
 from tests.core.ranking import tribes
 from tests.golden.replay import machine

@@ -34,8 +34,8 @@ from service.ranking.slates.choice import feature_vectors
 from service.ranking.untrained.everybody import Latest
 from service.ranking.untrained.state import rankers_of
 from service.store.profiles.history_record import records
-from service.training.dataset import EncodedItems, EncodedUsers
-from service.training.material import Material
+from service.training.data.dataset import EncodedItems, EncodedUsers
+from service.training.data.material import Material
 from service.training.recipes import SERVED
 from tests.core.liked import item_kinds, world
 

@@ -9,8 +9,8 @@ from core.errors import Diverged
 from service.errors import InvalidTraining
 from service.settings import Settings
 from service.store.namespace import open_namespace
-from service.training.all_families import AllFamilies
-from service.training.candidates import Tried
+from service.training.all_families.candidates import Tried
+from service.training.all_families.job import AllFamilies
 
 
 class Training:

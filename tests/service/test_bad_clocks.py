@@ -18,7 +18,7 @@ from service.store.log.codec import DELETE_RATING
 from service.store.profiles.counters import CountsReader, read_counts
 from service.store.profiles.history_reader import Histories
 from service.store.profiles.history_record import read_history, records
-from service.training.cuts import Times
+from service.training.data.cuts import Times
 from tests.api import check_problem
 from tests.feed import NOW_MS, Event, Feed, some_ratings
 from tests.stored_transitions import stored

@@ -14,9 +14,9 @@ from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.profiles.history_reader import HistoryReader
-from service.training import dataset
-from service.training.cuts import DAY_MS, LATEST, Limits
-from service.training.dataset import read, stacked
+from service.training.data import dataset
+from service.training.data.cuts import DAY_MS, LATEST, Limits
+from service.training.data.dataset import read, stacked
 from tests.histories import START_MS, Record, store_histories, world
 
 DEFAULT = Settings()

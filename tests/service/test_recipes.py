@@ -15,7 +15,7 @@ from core.batch.row_objective import RowObjective
 from core.batch.shrinkage import SHARE, STRENGTHS
 from core.interactions import Interactions
 from core.search.search import Budget
-from service.training.material import Material
+from service.training.data.material import Material
 from service.training.recipes import RANKING, RECIPES, SERVED
 from service.training.searching import search_with_shrinkage
 from tests.core import ranking

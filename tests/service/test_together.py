@@ -10,7 +10,7 @@ from service.evaluation import together
 from service.evaluation.rankers import asker_of, families_that_rank, settled
 from service.ranking.pool import HEAD, Pool
 from service.ranking.stack import candidates
-from service.training.material import Material
+from service.training.data.material import Material
 
 ITEMS = 3 * HEAD
 

@@ -22,9 +22,9 @@ from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool, chosen
 from service.ranking.trained.fold_in import FoldIn
-from service.training.dataset import Dataset, HeldOut
+from service.training.data.dataset import Dataset, HeldOut
+from service.training.data.material import Material
 from service.training.fold_in import as_served, folded_in
-from service.training.material import Material
 from service.training.recipes import RANKING
 from service.training.validation import DEPTH, Validation, validated, validated_by_features
 from tests.core import ranking

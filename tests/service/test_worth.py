@@ -13,12 +13,12 @@ from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool
 from service.settings import Settings
 from service.store.profiles.history_reader import HistoryReader
-from service.training.contest import contest, contest_of
-from service.training.dataset import read
-from service.training.next_events import first_events, next_events
+from service.training.all_families.contest import contest, contest_of
+from service.training.all_families.settled import COUNTED, ranker_of
+from service.training.all_families.worth import worth
+from service.training.data.dataset import read
+from service.training.data.next_events import first_events, next_events
 from service.training.recipes import SERVED
-from service.training.settled import COUNTED, ranker_of
-from service.training.worth import worth
 from tests.histories import Record, store_histories, world
 
 READING = EventMeanings(kind_table(Settings()))

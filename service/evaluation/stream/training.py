@@ -20,12 +20,12 @@ from service.store.catalogue.documents import Body
 from service.store.models.mixture import FirstStack
 from service.store.profiles.history_reader import Histories
 from service.store.profiles.history_record import sequences
-from service.training import dataset as datasets
-from service.training.contest import contest_of
-from service.training.dataset import Dataset
-from service.training.foretelling import first_stack
+from service.training.all_families.contest import contest_of
+from service.training.all_families.foretelling import first_stack
+from service.training.all_families.settled import COUNTED, Settled, ranker_of
+from service.training.data import dataset as datasets
+from service.training.data.dataset import Dataset
 from service.training.recipe import ServedRecipe
-from service.training.settled import COUNTED, Settled, ranker_of
 from service.training.splits import first_lead, popular_splits, validated_splits
 
 OnShare = Callable[[float], None]

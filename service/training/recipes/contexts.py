@@ -14,7 +14,7 @@ from core.batch.contexts.search import search
 from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from service.training.answers import UserVectors
-from service.training.material import Material
+from service.training.data.material import Material
 from service.training.recipe import OnShare, Searched
 
 

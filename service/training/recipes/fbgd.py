@@ -11,8 +11,8 @@ from core.batch.fbgd.search import search
 from core.batch.ocmf.users import StructuredUsers
 from core.search.search import Budget
 from service.training.answers import UserVectors
+from service.training.data.material import Material
 from service.training.fold_in import FoldInRecipe, folded_in
-from service.training.material import Material
 from service.training.recipe import OnShare, Searched
 from service.training.searching import search_with_shrinkage
 

@@ -13,8 +13,8 @@ from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.by_features import FeatureRecipe, encoders
-from service.training.dataset import EncodedUsers
-from service.training.material import Material
+from service.training.data.dataset import EncodedUsers
+from service.training.data.material import Material
 from service.training.recipe import OnShare, Searched
 
 

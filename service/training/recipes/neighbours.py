@@ -16,8 +16,8 @@ from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from core.types import F32
 from service.training.answers import Answers, Asked
-from service.training.dataset import Dataset, EncodedUsers
-from service.training.material import Material
+from service.training.data.dataset import Dataset, EncodedUsers
+from service.training.data.material import Material
 from service.training.recipe import OnShare, Searched
 from service.training.searching import searchable
 from service.training.validation import Validation, validated

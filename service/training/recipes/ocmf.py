@@ -19,8 +19,8 @@ from core.interactions import Interactions
 from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from service.training.answers import Bools, UserVectors
+from service.training.data.material import Material
 from service.training.fold_in import FoldInRecipe, folded_in
-from service.training.material import Material
 from service.training.recipe import OnShare, Searched
 from service.training.searching import search_with_shrinkage
 

@@ -13,8 +13,8 @@ from core.ordinal.stars import Stars
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.by_features import FeatureRecipe, encoders
-from service.training.dataset import Dataset, EncodedUsers
-from service.training.material import Material
+from service.training.data.dataset import Dataset, EncodedUsers
+from service.training.data.material import Material
 from service.training.recipe import OnShare, Searched
 from service.training.validation import Validation
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from core.stack.guard import Guarded
 from service.store.models.mixture import FirstStack, StackRecord
-from service.training.settled import COUNTED
+from service.training.all_families.settled import COUNTED
 
 OF_HISTORY = "history"
 """First word of the signals that belong to no family."""

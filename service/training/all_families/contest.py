@@ -21,9 +21,9 @@ from service.ranking.stack import (
     score_columns,
     signal_names,
 )
-from service.training.dataset import Dataset
-from service.training.next_events import NextEvents, first_events, next_events
-from service.training.settled import COUNTED
+from service.training.all_families.settled import COUNTED
+from service.training.data.dataset import Dataset
+from service.training.data.next_events import NextEvents, first_events, next_events
 
 OnShare = Callable[[float], None]
 

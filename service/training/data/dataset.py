@@ -26,8 +26,8 @@ from core.types import F32, I64
 from service.ranking.family import Family
 from service.store.catalogue.documents import Body
 from service.store.profiles.history_reader import Histories
-from service.training.cuts import JUDGEMENTS, LEAST_KNOWN, LIMITS, SPLITS, Cut, Limits, Times
-from service.training.material import Material
+from service.training.data.cuts import JUDGEMENTS, LEAST_KNOWN, LIMITS, SPLITS, Cut, Limits, Times
+from service.training.data.material import Material
 
 MOST_HELD_OUT = 20_000
 

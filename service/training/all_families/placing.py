@@ -8,7 +8,7 @@ import numpy as np
 from core.types import F64
 from service.ranking.asker import Asker
 from service.ranking.ranker import Ranker
-from service.training.next_events import NextEvents
+from service.training.data.next_events import NextEvents
 
 MOST_EVENTS = 1_000
 """Most events that are looked at: each needs the scores of all items."""

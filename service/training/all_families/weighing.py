@@ -12,15 +12,15 @@ from core.gate import FEWEST_USERS, LEVEL, Interval, paired_interval
 from core.stack.guard import Guarded
 from core.stack.learning import FEWEST
 from service.ranking.ranker import Ranker
-from service.training.candidates import Tried
-from service.training.contest import Contest, contest_of, pooled
-from service.training.dataset import Dataset
+from service.training.all_families.candidates import Tried
+from service.training.all_families.contest import Contest, contest_of, pooled
+from service.training.all_families.placing import foreseen
+from service.training.all_families.settled import COUNTED, ranker_of
+from service.training.all_families.worth import Worth, worth
+from service.training.data.dataset import Dataset
+from service.training.data.next_events import NextEvents, next_events
 from service.training.model_training import ModelTraining
-from service.training.next_events import NextEvents, next_events
-from service.training.placing import foreseen
-from service.training.settled import COUNTED, ranker_of
 from service.training.splits import popular_splits, validated_splits
-from service.training.worth import Worth, worth
 
 OnShare = Callable[[float], None]
 LEVEL_OF_FEW = 0.68

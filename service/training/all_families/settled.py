@@ -21,8 +21,8 @@ from service.ranking.ranker import Ranker
 from service.ranking.strategies import NEXT, POPULAR, Strategy
 from service.ranking.untrained.everybody import SharedList
 from service.ranking.untrained.next_items import NextItems
-from service.training.dataset import EncodedUsers
-from service.training.material import Material
+from service.training.data.dataset import EncodedUsers
+from service.training.data.material import Material
 from service.training.recipe import ServedRecipe
 
 _FOR_EVER_MS = 1e15

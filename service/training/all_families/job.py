@@ -28,14 +28,14 @@ from service.store.namespace import Namespace
 from service.store.recovery.steady import SteadyItems
 from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
-from service.training.candidates import Candidate, Tried, considered
-from service.training.dataset import Dataset
-from service.training.foretelling import first_stack
+from service.training.all_families.candidates import Candidate, Tried, considered
+from service.training.all_families.foretelling import first_stack
+from service.training.all_families.weighing import Fitted, Weighed, weigh
+from service.training.data.dataset import Dataset
 from service.training.model_training import ModelTraining
 from service.training.orders import family_of, recipes_of
 from service.training.reading import read_for
 from service.training.reporter import Reporter
-from service.training.weighing import Fitted, Weighed, weigh
 
 SEARCHED, WEIGHED, PUBLISHED = 0.6, 0.7, 0.99
 """Progress after the fits, after the choice and before the promotions."""

@@ -12,7 +12,7 @@ from service.store.jobs.records import JobRecord, JobRecords
 from service.store.models.records import SHOWN
 from service.store.models.registry import Registry
 from service.training.afterwards import order_of
-from service.training.dataset import Dataset
+from service.training.data.dataset import Dataset
 from service.training.orders import family_of, recipes_of
 
 

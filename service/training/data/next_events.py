@@ -16,7 +16,7 @@ from core.kernels.scan import Mask
 from core.stack.logit import SHORT
 from core.steps import latest
 from core.types import F32, I32, I64
-from service.training.dataset import Dataset, Order
+from service.training.data.dataset import Dataset, Order
 
 MOST_EVENTS = 3_000
 """Most held-out positives by which families are chosen."""
