@@ -22,9 +22,9 @@ from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
 from service.training.all_families.job import AllFamilies
 from service.training.data.dataset import Dataset
+from service.training.job_data import read_for
 from service.training.model_training import ModelTraining
 from service.training.orders import recipes_of
-from service.training.reading import read_for
 from service.training.reporter import Reporter
 
 

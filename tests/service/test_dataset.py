@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import preferences
 from core.gate import FEWEST_USERS
+from core.interactions import Interactions
 from core.meaning import EventMeanings
 from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.profiles.history_reader import HistoryReader
-from service.training.data import dataset
 from service.training.data.cuts import DAY_MS, LATEST, Limits
-from service.training.data.dataset import read, stacked
+from service.training.data.pairs import stacked
+from service.training.data.reading import read
 from tests.histories import START_MS, Record, store_histories, world
 
 DEFAULT = Settings()
@@ -265,7 +266,7 @@ def test_stacking_puts_rows_below_one_another(counts):
     for rows_of_part in counts:
         ptr = np.concatenate([[0], np.cumsum(rows_of_part)]).astype(np.int64)
         items = np.concatenate([np.arange(n) for n in rows_of_part] + [np.empty(0)])
-        parts.append(dataset.Interactions(9, ptr, items.astype(np.int32)))
+        parts.append(Interactions(9, ptr, items.astype(np.int32)))
     whole = stacked(parts, 9)
     assert whole.user_counts.tolist() == [n for part in counts for n in part]
     assert whole.item_ix.tolist() == [i for part in counts for n in part for i in range(n)]

@@ -6,7 +6,7 @@ from core.meaning import EventMeanings
 from service.configs import kind_table
 from service.settings import Settings
 from service.store.profiles.history_reader import HistoryReader
-from service.training.data.dataset import read
+from service.training.data.reading import read
 from service.training.recipes.sequence import RECIPES
 from tests.histories import Record, store_histories, world
 

@@ -12,7 +12,7 @@ from service.settings import Settings
 from service.store.keys import NamespaceKeys
 from service.store.profiles.history_reader import HistoryReader
 from service.training.data.cuts import Limits
-from service.training.data.dataset import read
+from service.training.data.reading import read
 from tests.histories import Record, store_histories, world
 
 READING = EventMeanings(kind_table(Settings()))

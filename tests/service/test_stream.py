@@ -13,7 +13,7 @@ from service.evaluation.stream.loop import Loop, Schedule, meanings_of, namespac
 from service.evaluation.stream.training import PastHistories, Trainings
 from service.settings import KINDS, Settings
 from service.store.profiles.history_reader import HistoryReader
-from service.training.data.dataset import read
+from service.training.data.reading import read
 from tests.feed import some_ratings
 from tests.histories import Record, store_histories
 from tests.judging import judged

@@ -16,8 +16,8 @@ from service.store.profiles.history_reader import HistoryReader
 from service.training.all_families.contest import contest, contest_of
 from service.training.all_families.settled import COUNTED, ranker_of
 from service.training.all_families.worth import worth
-from service.training.data.dataset import read
 from service.training.data.next_events import first_events, next_events
+from service.training.data.reading import read
 from service.training.recipes import SERVED
 from tests.histories import Record, store_histories, world
 

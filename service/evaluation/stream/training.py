@@ -23,8 +23,8 @@ from service.store.profiles.history_record import sequences
 from service.training.all_families.contest import contest_of
 from service.training.all_families.foretelling import first_stack
 from service.training.all_families.settled import COUNTED, Settled, ranker_of
-from service.training.data import dataset as datasets
 from service.training.data.dataset import Dataset
+from service.training.data.reading import read
 from service.training.recipe import ServedRecipe
 from service.training.splits import first_lead, popular_splits, validated_splits
 
@@ -125,7 +125,7 @@ class Trainings:
         return first_stack("the first", found.stack([*COUNTED, *trained]), [*trained])
 
     def _read(self, through: int) -> Dataset:
-        data = datasets.read(
+        data = read(
             PastHistories(self._events, through),
             self._meanings,
             with_documents=False,

@@ -32,9 +32,9 @@ from service.training.all_families.candidates import Candidate, Tried, considere
 from service.training.all_families.foretelling import first_stack
 from service.training.all_families.weighing import Fitted, Weighed, weigh
 from service.training.data.dataset import Dataset
+from service.training.job_data import read_for
 from service.training.model_training import ModelTraining
 from service.training.orders import family_of, recipes_of
-from service.training.reading import read_for
 from service.training.reporter import Reporter
 
 SEARCHED, WEIGHED, PUBLISHED = 0.6, 0.7, 0.99

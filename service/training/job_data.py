@@ -10,8 +10,8 @@ from service.store.clock import now_ms
 from service.store.connection import Client
 from service.store.namespace import Namespace
 from service.store.profiles.history_reader import HistoryReader
-from service.training.data import dataset as datasets
 from service.training.data.dataset import Dataset
+from service.training.data.reading import read
 
 
 class NothingToLearn(ServiceError):
@@ -30,7 +30,7 @@ def read_for(
     on_share: Callable[[float], None],
 ) -> Dataset:
     """Return the dataset of some families; raise NothingToLearn if there is no positive."""
-    data = datasets.read(
+    data = read(
         HistoryReader(client, namespace),
         configs.meanings(settings, namespace),
         with_documents=any(family.reads_user_features for family in families),
