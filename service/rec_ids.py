@@ -11,6 +11,7 @@ from base64 import b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 from service.ranking.families import STRATEGIES
 from service.ranking.strategies import Strategy
@@ -37,8 +38,25 @@ class RecId:
 def encode(strategy: Strategy, model_version: str, time_ms: int, user: str | None) -> str:
     """Return the id of a slate; ``user`` is None for a request without a user."""
     owner = NOBODY if user is None else hashed(user)
-    packed = _head(strategy, model_version) + time_ms.to_bytes(6) + owner
-    return urlsafe_b64encode(packed + _check(packed)).decode()
+    return RecIdTemplate(_head(strategy, model_version), owner).at(time_ms).decode()
+
+
+class RecIdTemplate(NamedTuple):
+    """The id of a slate without its time."""
+
+    head: bytes
+    owner: bytes
+
+    @classmethod
+    def of(cls, text: str) -> "RecIdTemplate":
+        """Return what an id says beside its time."""
+        packed = b64decode(text, altchars=b"-_")
+        return cls(packed[:8], packed[14:22])
+
+    def at(self, time_ms: int) -> bytes:
+        """Return the id of a slate that was given at this time."""
+        packed = self.head + time_ms.to_bytes(6) + self.owner
+        return urlsafe_b64encode(packed + _check(packed))
 
 
 @lru_cache(maxsize=64)

@@ -21,6 +21,7 @@ from service.serving.copies.new_items import NewItemsFollower
 from service.serving.copies.online_items import OnlineSnapshotFollower
 from service.serving.copies.polling import Polled
 from service.serving.copies.popularity import Popularity
+from service.serving.kept_answers import KeptAnswers
 from service.serving.lineups import Lineups
 from service.serving.predictions import OnlinePredictions
 from service.serving.recommender import Recommender
@@ -96,6 +97,7 @@ class ApiRuntime(StoreAccess, Followed):
     redis: AsyncClient
     online_predictions: OnlinePredictions
     recommender: Recommender
+    kept_answers: KeptAnswers
     audience: Audience
     stars: StarPredictions
 
@@ -147,6 +149,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             redis=redis,
             online_predictions=OnlinePredictions(namespace, model, stored.numbers, stored.profiles),
             recommender=recommender,
+            kept_answers=KeptAnswers(users, lineups, kept.view, kept.new_items, kept.changes),
             audience=Audience(lineups, users, stored.numbers, stored.catalogue),
             stars=StarPredictions(lineups, stored.numbers, stored.catalogue),
         )

@@ -4,18 +4,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from itertools import count
 
 import msgspec
 from msgspec import Struct
 
 from core.mixture_weights import Weights
 from core.stack.arms import FUSION, STACK, Arms
+from service.ranking.keeping import Basis
 from service.ranking.ranker import AudienceModel, Ranker, StarModel
 from service.ranking.stack import Stack, signal_names
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, Strategy
-
-_NUMBERS = count(1)
 
 
 class Blend(Struct, frozen=True):
@@ -54,8 +52,8 @@ class Lineup:
     """Weights of the rankers in the mixture, as far as they have been judged."""
     arms: Arms = field(default_factory=Arms)
     """The weights of the stack, and what Hedge makes of it and of the other arms."""
-    epoch: str = field(default_factory=lambda: f"lineup-{next(_NUMBERS)}")
-    """A list that a stack made for a user in one lineup is valid in all of the same epoch."""
+    basis: Basis = field(default_factory=Basis.alone)
+    """Decides for how long a list that was made in it is shown again."""
     of_users: bool = True
     """Whether the asker is a user; families may know no others."""
     _origins: dict[tuple[Strategy, ...], Origin] = field(default_factory=dict, init=False)
@@ -146,8 +144,7 @@ class Lineup:
         rankers = in_order(ranker for ranker in able if ranker.strategy in weighed)
         if all(ranker.family.for_everybody for ranker in rankers):
             return None
-        names = ",".join(ranker.strategy for ranker in rankers)
-        return Stack(rankers, logit.aligned(signal_names(rankers)), version=f"{self.epoch}:{names}")
+        return Stack(rankers, logit.aligned(signal_names(rankers)), basis=self.basis)
 
     def arm(self, able: Sequence[Ranker], n: int) -> str:
         """Return the arm that answers somebody with n preferences whom these rankers know."""

@@ -32,6 +32,11 @@ class Pool(Struct, frozen=True, eq=False):
     """Item numbers that are left out, ascending."""
     candidates: I32 | None = None
     """Item numbers below n, ascending; if given, all other items are left out."""
+    reopened: int | None = None
+    """Changes when the catalogue shows an item again that it did not show; None: the request
+    chooses among the items that are shown."""
+    time_ms: int = 0
+    """When it was asked for."""
 
     @property
     def listed(self) -> I32:
@@ -55,7 +60,7 @@ class Pool(Struct, frozen=True, eq=False):
 
     def without(self, items: I32) -> "Pool":
         """Return the pool with more items excluded."""
-        return Pool(self.allowed, np.union1d(self.excluded, items), self.candidates)
+        return msgspec.structs.replace(self, excluded=np.union1d(self.excluded, items))
 
 
 class Head(Struct, frozen=True, eq=False):

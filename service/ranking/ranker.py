@@ -113,6 +113,11 @@ class Ranker(ABC):
         self.effort = item_vectors.size
         """Approximate number of multiplications for a list."""
 
+    @property
+    def made_of(self) -> str:
+        """Return the version of the items: what was ranked by another version is stale."""
+        return self.version
+
     # --- ranking ----------------------------------------------------------------------------------
 
     @abstractmethod
@@ -233,11 +238,6 @@ class HeadRanker(Ranker):
     """A ranker whose order follows from one vector of the user; the head can be cached."""
 
     keeps_heads = True
-
-    @property
-    def made_of(self) -> str:
-        """Return the version of the items: a head with another version is stale."""
-        return self.version
 
     @property
     def vectors_of(self) -> str:

@@ -3,9 +3,8 @@
 Candidates are the first items of each ranker and, where items may come again, those of the history.
 """
 
-import weakref
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, count
+from itertools import accumulate
 
 import msgspec
 import numpy as np
@@ -19,6 +18,7 @@ from core.stack.logit import Logit, probabilities
 from core.stack.sums import by_ranker
 from core.types import F32, F64, I32, I64
 from service.ranking.asker import Asker, Computed
+from service.ranking.keeping import Basis, Made
 from service.ranking.newcomers import NOBODY_NEW, Newcomers
 from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked
 from service.ranking.ranker import Listed, Ranker
@@ -28,9 +28,6 @@ HEADS, SHARED_HEADS = 100, 50
 """Candidates of each ranker, and of a list that is the same for everybody."""
 OF_HISTORY = ("seen", "last", "log age")
 """Signals of the history: whether it has the item, as the last one, and how many items ago."""
-
-
-_NUMBERS = count(1)
 
 
 class Candidates(Struct, frozen=True, eq=False):
@@ -73,17 +70,13 @@ class StackHead(Head, frozen=True, eq=False):
 
     loudest: I32
     """Index of the ranker that speaks most for each item."""
-    mask: "weakref.ref[Mask]"
-    """The mask of the items that it chose from, and its length."""
-    size: int
+    made: Made
+    reopened: int | None
+    """As in the pool that it chose from."""
 
     @property
     def nbytes(self) -> int:
         return super().nbytes + self.loudest.nbytes
-
-    def of(self, mask: Mask) -> bool:
-        """Whether it chose from the items of this mask."""
-        return self.mask() is _owner(mask) and mask.size == self.size
 
     def first(self, pool: Pool, n: int) -> "StackHead | None":
         """Return the best n that a pool has; None if some may lie below the head."""
@@ -104,8 +97,8 @@ class Stack(Struct, frozen=True, eq=False):
     alone: Strategy | None = None
     """The ranker that answers alone, because it ranks better than the stack."""
 
-    version: str = msgspec.field(default_factory=lambda: f"alone-{next(_NUMBERS)}")
-    """A cached head answers for all stacks of its version."""
+    basis: Basis = msgspec.field(default_factory=Basis.alone)
+    """Decides for how long a cached head is shown again."""
     newcomers: Newcomers = NOBODY_NEW
     """New items, which are ranked as their look-alikes are."""
 
@@ -114,30 +107,35 @@ class Stack(Struct, frozen=True, eq=False):
         if not self._may_use_heads(asker, pool, n):
             choice = candidates(self.rankers, asker, pool, n)
             return self._ranked(choice, asker, pool, n), choice.made
-        cached = asker.head(MIXTURE, self.made_of)
-        if isinstance(cached, StackHead) and cached.mask() is not None:
-            found = cached.first(pool, n) if cached.of(pool.allowed) else None
-            if found is None:
-                # a filter, or more items left out than the head can spare
-                return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
-            return found, ()
-        whole = Pool(pool.allowed, asker.preferences.seen)
-        choice = candidates(self.rankers, asker, whole)
-        head = self._ranked(choice, asker, whole, HEAD)
+        head = asker.head(MIXTURE, self.version)
+        made: Sequence[Computed] = ()
+        if not isinstance(head, StackHead) or not self._stands(head, pool):
+            whole = replace(pool, excluded=asker.preferences.seen)
+            choice = candidates(self.rankers, asker, whole)
+            head = self._ranked(choice, asker, whole, HEAD)
+            head = replace(head, made=head.made.waiting(head.items))
+            made = [*choice.made, Computed(MIXTURE, head.version, head=head)]
         found = head.first(pool, n)
         if found is None:
-            return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
-        return found, [*choice.made, Computed(MIXTURE, head.version, head=head)]
+            # more items are left out than the head can spare
+            return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), made
+        return found, made
 
     def _may_use_heads(self, asker: Asker, pool: Pool, n: int) -> bool:
         # a cached head stands until the history changes; features may change before
         by_features = any(ranker.version in asker.features for ranker in self.rankers)
-        return not by_features and asker.may_use_heads(pool, n)
+        return not by_features and pool.reopened is not None and asker.may_use_heads(pool, n)
+
+    def _stands(self, head: StackHead, pool: Pool) -> bool:
+        """Whether a cached head may still answer: all of it, and nothing else, may be shown."""
+        stands = head.made.stands(self.basis, self.newcomers.version, pool.time_ms)
+        return stands and head.reopened == pool.reopened and _all_shown(head.items, pool.allowed)
 
     @property
-    def made_of(self) -> str:
-        """Return the version of a cached head: of the stack and of the new items."""
-        return f"{self.version}+{self.newcomers.version}"
+    def version(self) -> str:
+        """Return the version of a cached head: of the models and the rankers."""
+        names = ",".join([ranker.strategy for ranker in self.rankers])
+        return f"{self.basis.models}:{names}"
 
     def order(self, found: Candidates, length: int) -> I32:
         """Return the candidates, best first."""
@@ -153,14 +151,15 @@ class Stack(Struct, frozen=True, eq=False):
         items, z = self.newcomers.joined(found.items, own, pool)
         order = _order(z)[:n]
         likely = probabilities(z)
+        made = Made(self.basis, pool.time_ms, self.newcomers.version)
         return StackHead(
-            version=self.made_of,
+            version=self.version,
             items=items[order],
             scores=likely[order].astype(np.float32),
             whole=items.size < SHARED_HEADS,
             loudest=self._loudest(found, parts, items[order]),
-            mask=weakref.ref(_owner(pool.allowed)),
-            size=pool.allowed.size,
+            made=made,
+            reopened=pool.reopened,
         )
 
     def parts_of(
@@ -173,7 +172,7 @@ class Stack(Struct, frozen=True, eq=False):
         """
         of: dict[int, dict[Strategy, float]] = {}
         if self._may_use_heads(asker, pool, n):
-            whole = Pool(pool.allowed, asker.preferences.seen)
+            whole = replace(pool, excluded=asker.preferences.seen)
             of = self._parts(candidates(self.rankers, asker, whole), asker, items)
         if len(of) < len(items):
             of = self._parts(candidates(self.rankers, asker, pool, n), asker, items) | of
@@ -226,6 +225,12 @@ def _columns_of(rankers: Sequence[Ranker]) -> I64:
 def _order(z: F32 | F64) -> I64:
     """Return the rows of candidates, best first; of equal ones the lower item number."""
     return np.argsort(-z, kind="stable")
+
+
+def _all_shown(items: I32, allowed: Mask) -> bool:
+    """Whether all of some items may be shown."""
+    reach = int(items.max(initial=-1)) < allowed.size
+    return reach and bool(allowed[items].all())
 
 
 def score_columns(rankers: Sequence[Ranker]) -> dict[Strategy, int]:
@@ -299,8 +304,3 @@ def history_signals(asker: Asker, items: I32) -> F32:
     for age in np.flatnonzero(items[at] == latest)[::-1].tolist():
         found[at[age]] = 1.0, age == 0, np.log1p(age)
     return found
-
-
-def _owner(mask: Mask) -> Mask:
-    """Return the array that a mask is a part of."""
-    return mask if mask.base is None else mask.base

@@ -8,6 +8,8 @@ from msgspec import Struct
 from service.ranking.slates.slate import Slate
 from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
+from service.serving.standing import Standing
+from service.serving.user_state import UserState
 from service.store.profiles.user_histories import HistoryAnswer
 
 
@@ -45,6 +47,13 @@ class Asked(Struct, frozen=True):
     filter: str | None = None
     after: PagePosition | None = None
 
+    @property
+    def plain(self) -> bool:
+        """Whether a user wants the best items, without any condition."""
+        conditions = (self.after, self.filter, self.category, self.candidates, self.features)
+        usual = self.user is not None and self.exclude_seen and not self.exclude
+        return usual and self.wanted.plain and all(one is None for one in conditions)
+
 
 class Answer(Struct, frozen=True):
     """A slate with the ids of its items."""
@@ -61,6 +70,10 @@ class Answer(Struct, frozen=True):
     """Position where it ended; None at the end of the list."""
     because: Sequence[Sequence[tuple[str, float]]] | None = None
     """For each item, past items and their contributions to its score; None: not asked for."""
+    state: UserState | None = None
+    """The cached state of the user that it was made from, if it may be given again."""
+    standing: Standing | None = None
+    """What decides for how long it may be given again; None: not at all."""
 
 
 def position_after(made: Slate, newest: int, after: PagePosition | None) -> PagePosition:

@@ -1,14 +1,16 @@
 """The current lineup, and lineups with the earlier models that a cursor names."""
 
 import operator
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
 
+from msgspec.structs import replace as replaced
+
 from core.mixture_weights import Weights
 from service.errors import ServiceError
+from service.ranking.keeping import Basis
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
 from service.ranking.trained.folded_items import FoldedItems
@@ -25,10 +27,6 @@ _Sources: TypeAlias = tuple[
     ActiveSet, Weights, _Records, LaterItems, FoldedItems, *tuple[State, ...]
 ]
 
-EPOCH_S = 30.0
-"""Longest time for which what a stack ranked for a user is kept while counts and weights move on.
-
-An event of the user, and a model that begins to serve, end it at once."""
 KEPT = 8
 """Number of models, active or earlier, whose rankers are kept for cursors."""
 
@@ -56,18 +54,14 @@ class Lineups:
         later: LaterItemsFollower,
         folded: FoldedItemsFollower,
         states: Sequence[FollowsState],
-        *,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models, self._weights, self._later, self._folded = models, weights, later, folded
         self._states = states
         self._made_of: _Sources = ActiveSet(), Weights(), (), LaterItems(), FoldedItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._lineups: dict[int | None, Lineup] = {}
-        self._clock = clock
-        self._epoch, self._epoch_ends = 0, 0.0
-        self._moved_on = False
-        """Whether counts or weights changed within the epoch: it ends even if nothing else does."""
+        self._number = self._of_models = self._of_later = 0
+        """The number of the lineup, and of the first one with these models and later items."""
 
     def current(self, partition: int | None) -> Lineup:
         """Return the lineup for users of a partition; None: for an asker who is not a user."""
@@ -79,22 +73,21 @@ class Lineups:
             self._folded.current,
             *[followed.current for followed in self._states],
         )
-        changed = not all(map(operator.is_, new, self._made_of))
-        if changed or (self._moved_on and self._clock() >= self._epoch_ends):
-            self._begin_epoch(new)
+        if not all(map(operator.is_, new, self._made_of)):
+            self._renumber(new)
             self._made_of, self._lineups = new, {}
         lineup = self._lineups.get(partition)
         if lineup is None:
             lineup = self._lineups[partition] = self._made(partition)
         return lineup
 
-    def _begin_epoch(self, new: _Sources) -> None:
-        """Begin an epoch if the last one is old, or if models or items changed."""
-        now, (active, _, _, later, *_) = self._clock(), new
-        same = active is self._made_of[0] and later.rankers == self._made_of[3].rankers
-        self._moved_on = now < self._epoch_ends and same
-        if not self._moved_on:
-            self._epoch, self._epoch_ends = self._epoch + 1, now + EPOCH_S
+    def _renumber(self, new: _Sources) -> None:
+        self._number += 1
+        active, _, _, later, *_ = new
+        if active is not self._made_of[0]:
+            self._of_models = self._number
+        if later.rankers != self._made_of[3].rankers:
+            self._of_later = self._number
 
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
         """Return the lineup with these models, not the active ones; raise CursorExpired if gone.
@@ -112,9 +105,8 @@ class Lineups:
             ranker = lineup.models.get(strategy)
             same = ranker is not None and ranker.version.startswith(version)
             rankers.append(ranker if ranker is not None and same else self._earlier(version))
-        return replace(
-            lineup, rankers=rankers, epoch=f"{self._epoch} of {sorted(versions.items())}"
-        )
+        basis = replaced(lineup.basis, models=f"{self._of_models} of {sorted(versions.items())}")
+        return replace(lineup, rankers=rankers, basis=basis)
 
     def _earlier(self, version: str) -> Ranker:
         kept = (own for whole, own in self._rankers.items() if whole.startswith(version))
@@ -129,11 +121,12 @@ class Lineups:
         active, weights, records, later, folded, *states = self._made_of
         trained = (self._trained(model, later) for model in active.models.values())
         rankers = [folded.with_folded(ranker) for ranker in trained]
+        others = rankers_of(states, partition)
         return Lineup(
-            [*rankers, *rankers_of(states, partition)],
+            [*rankers, *others],
             weights,
             arms(records, partition),
-            epoch=f"{self._epoch}",
+            basis=Basis(self._number, f"{self._of_models}", self._of_later, _n_events(others)),
             of_users=partition is not None,
         )
 
@@ -145,3 +138,9 @@ class Lineups:
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
         return later.with_later(ranker)
+
+
+def _n_events(rankers: Iterable[Ranker]) -> int:
+    """Return the number of events that the lists for everybody count."""
+    shared = (one.trained_through for one in rankers if one.family.for_everybody)
+    return max((sum(through.values()) for through in shared), default=0)

@@ -32,6 +32,7 @@ from service.serving.copies.new_items import NewItemsFollower
 from service.serving.empty_answers import empty, no_category
 from service.serving.lineups import Lineups
 from service.serving.neighbours import Neighbours
+from service.serving.standing import Standing
 from service.serving.user_state import UserState, state_of
 from service.serving.users import Users
 from service.serving.warm_up import rank_once
@@ -115,8 +116,9 @@ class Recommender:
             warmed=known.warmed,
             row=now.row,
         )
-        if lineup.feature_readers:
-            asker = replace(asker, features=await self._feature_vectors(asked, asker, lineup))
+        readers = heard(lineup.feature_readers, asker, wanted.model)
+        if readers:
+            asker = replace(asker, features=await self._feature_vectors(asked, readers))
         named = None if wanted.model is None else lineup.models.get(wanted.model)
         able = [*lineup.models.values()] if named is None else [named]
         if (lineup.trained or named is not None) and not any(r.knows(asker) for r in able):
@@ -132,7 +134,13 @@ class Recommender:
         )
         if asked.user is not None and self._users.keeps and made.slate.made:
             self._users.remember(asked.user, known, made.slate.made)
-        return await self._answer(asked, made, seen_through, known)
+        answer = await self._answer(asked, made, seen_through, known)
+        # features may change without an event
+        if heads is None or readers or not asked.plain or made.slate.kept is None:
+            return answer
+        placed = new is not None and new.explores(asked.wanted, made.chosen.pool)
+        standing = Standing.of(made.slate.kept, made.chosen.edition, new, placed=placed)
+        return replace(answer, state=known, standing=standing)
 
     async def similar(self, item: str, asked: Asked) -> Answer:
         """Return the items similar to an item; raise NotFound if it is unknown or deleted."""
@@ -223,7 +231,7 @@ class Recommender:
             slate=slate,
             ids=await self._numbers.ids([pick.item for pick in slate.picks]),
             seen_through=seen_through,
-            time_ms=chosen.time_ms,
+            time_ms=chosen.pool.time_ms,
             removed=chosen.removed,
             unknown=chosen.unknown,
             position=position_after(slate, known.newest, asked.after) if slate.more else None,
@@ -247,10 +255,9 @@ class Recommender:
             return now
         return await self._users.as_of(asked.user, seen_through)
 
-    async def _feature_vectors(self, asked: Asked, asker: Asker, lineup: Lineup) -> dict[str, F32]:
+    async def _feature_vectors(self, asked: Asked, models: Sequence[Ranker]) -> dict[str, F32]:
         """Return the asker's feature vectors by version, for models for which features matter."""
-        models = heard(lineup.feature_readers, asker, asked.wanted.model)
-        features = await self._features(asked) if models else None
+        features = await self._features(asked)
         return feature_vectors(models, features) if features else {}
 
     async def _features(self, asked: Asked) -> Mapping[str, Any] | None:
@@ -289,14 +296,15 @@ class Recommender:
         if asked.filter is not None:
             items = await self._view.covering(asked.filter)
         time_ms = now_ms()
-        allowed = items.mask(time_ms, n_items)
+        allowed, edition, reopened = items.shown(time_ms, n_items)
+        narrowed = asked.category is not None or asked.filter is not None
         if asked.category is not None:
             allowed = allowed & items.category(asked.category, n_items)
-        before = Pool(allowed, excluded, candidates)
+        before = Pool(allowed, excluded, candidates, None if narrowed else reopened, time_ms)
         if asked.filter is None:
-            return _Choice(before, time_ms, 0, unknown)
-        pool = Pool(allowed & items.filter(asked.filter, n_items), excluded, candidates)
-        return _Choice(pool, time_ms, before.size - pool.size, unknown)
+            return _Choice(before, edition, 0, unknown)
+        pool = replace(before, allowed=allowed & items.filter(asked.filter, n_items))
+        return _Choice(pool, edition, before.size - pool.size, unknown)
 
     async def _numbers_of(self, items: Sequence[str]) -> tuple[I32, Sequence[str]]:
         """Return the numbers of the items that have one, ascending, and the other items."""
@@ -328,7 +336,8 @@ class _Choice(NamedTuple):
     """The items to choose from."""
 
     pool: Pool
-    time_ms: int
+    edition: int
+    """Of the items that are shown."""
     removed: int
     """Number of items that the filter left out."""
     unknown: Mapping[str, Sequence[str]]

@@ -7,11 +7,13 @@ from core.meaning import EventMeanings
 from core.types import F32
 from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
+from service.serving.standing import KeptAnswer
 from service.store.profiles.history_record import columns
 from service.store.profiles.user_histories import HistoryAnswer
 
-OVERHEAD, OF_EACH = 1_500, 250
-"""Approximate bytes of an entry besides its arrays; of each vector and head besides its arrays."""
+OVERHEAD, OF_EACH, OF_ANSWER = 1_500, 250, 1_000
+"""Approximate bytes of an entry besides its arrays; of each vector and head besides its arrays; of
+each finished answer besides its body."""
 
 
 @dataclass(eq=False)
@@ -32,6 +34,8 @@ class UserState:
     """Heads of the rankers' orders for the user."""
     warmed: dict[Strategy, Head] = field(default_factory=dict)
     """Heads for models that are about to go live."""
+    answers: dict[bytes, KeptAnswer] = field(default_factory=dict)
+    """Finished answers by their query."""
 
     @property
     def nbytes(self) -> int:
@@ -49,7 +53,8 @@ class UserState:
         kept = (*self.heads.values(), *self.warmed.values())
         heads = sum(head.nbytes for head in kept)
         made = OF_EACH * (len(self.vectors) + len(kept))
-        return OVERHEAD + made + row + heads + sum(array.nbytes for array in arrays)
+        answers = sum(OF_ANSWER + one.body.nbytes for one in self.answers.values())
+        return OVERHEAD + made + row + heads + answers + sum(array.nbytes for array in arrays)
 
 
 def state_of(

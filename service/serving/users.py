@@ -1,4 +1,4 @@
-"""The cache of users in an api process: preferences, vectors, heads of orders; never slates.
+"""The cache of users in an api process: preferences, vectors, heads of orders, finished answers.
 
 The cache learns of a change before requests that wait for it with ``min_sequence`` go on, so an
 answer always takes into account the events that its request waited for.
@@ -12,6 +12,7 @@ from core.online.layout import RowLayout
 from service.ranking.asker import Computed
 from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
+from service.serving.standing import KeptAnswer
 from service.serving.user_reads import HistoryLane
 from service.serving.user_state import UserState
 from service.store.connection import AsyncClient
@@ -21,6 +22,8 @@ from service.store.profiles.user_histories import UserHistories
 
 VECTORS = 4
 """Largest number of cached vectors of a user: one for each active model."""
+ANSWERS = 4
+"""Largest number of finished answers of a user: of queries that differ."""
 VECTOR_BYTES = 4_096
 """Largest cached vector. The vector of some rankers is the score of every item: a few of these for
 each user would leave no room for the users, and the heads of the orders are cached anyway."""
@@ -50,11 +53,19 @@ class Users:
 
     async def get(self, user: str) -> UserState:
         """Return a user as of the last change that this process has heard of, or newer."""
+        state = self.held(user)
+        return state or await self._lanes[partition_of(user, self._partitions)].read(user)
+
+    def held(self, user: str) -> UserState | None:
+        """Return a cached user, None if there is none."""
         state = self._entries.get(user)
         if state is not None:
             self._entries.move_to_end(user)
-            return state
-        return await self._lanes[partition_of(user, self._partitions)].read(user)
+        return state
+
+    def partition(self, user: str) -> int:
+        """Return the partition of a user."""
+        return partition_of(user, self._partitions)
 
     async def as_of(self, user: str, sequence: int) -> UserState:
         """Return a user without the events after ``sequence``; later deletions still hold."""
@@ -94,6 +105,14 @@ class Users:
             if result.head is not None:
                 state.heads[result.strategy] = result.head
                 state.warmed.pop(result.strategy, None)
+        self._weigh(user, state, before)
+
+    def keep_answer(self, user: str, state: UserState, query: bytes, answer: KeptAnswer) -> None:
+        """Keep a finished answer that was made from this state of the user."""
+        before = state.nbytes
+        if len(state.answers) >= ANSWERS and query not in state.answers:
+            state.answers.clear()
+        state.answers[query] = answer
         self._weigh(user, state, before)
 
     def keep_warmed(self, user: str, state: UserState, strategy: Strategy, head: Head) -> None:

@@ -52,7 +52,7 @@ def plain(served, me, pool):
 
 
 def everything(me, hidden=()):
-    return Pool(~np.isin(np.arange(N), hidden), me.preferences.seen)
+    return Pool(~np.isin(np.arange(N), hidden), me.preferences.seen, reopened=1)
 
 
 def test_a_slate_is_the_order_of_the_logit_with_its_probabilities():
@@ -76,7 +76,7 @@ def test_pages_from_the_cache_are_those_of_one_long_list(hidden):
     assert "mixture" in heads
     again = msgspec.structs.replace(me, heads=heads)
     for page in range(6):
-        out = Pool(pool.allowed, np.union1d(pool.excluded, whole[: 10 * page]).astype(np.int32))
+        out = pool.without(np.array(whole[: 10 * page], np.int32))
         made = shown(served, again, out)
         assert [pick.item for pick in made.picks] == whole[10 * page : 10 * page + 10]
         assert not made.made

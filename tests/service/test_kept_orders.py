@@ -96,6 +96,9 @@ class Two:
         asked = [("ada", way) for way in WAYS] + [("bob", WAYS[0])]
         for (user, way), model in product(asked, ("fbgd", "online", "mixture")):
             self._compare(user, {**way, "model": model, "min_sequence": self.token})
+        # finished answers are kept only of requests that wait for nothing
+        for user, model in product(USERS, ("fbgd", "online", "mixture")):
+            self._compare(user, {"k": 10, "model": model})
 
     def _compare(self, user: str, asked: dict[str, Any]) -> None:
         def alike() -> bool:

@@ -1,4 +1,4 @@
-"""Lineups of an api process: for how long what was ranked in one of them may be kept."""
+"""Lineups of an api process, and what the lists made in them stand on."""
 
 from types import SimpleNamespace
 
@@ -6,38 +6,38 @@ from core.mixture_weights import Weights
 from service.ranking.trained.folded_items import FoldedItems
 from service.ranking.trained.later_items import LaterItems
 from service.served_models import ActiveSet
-from service.serving.lineups import EPOCH_S, Lineups
+from service.serving.lineups import Lineups
+from tests.rankers import order
 
 
 class Shop:
-    """Lineups of a shop without models, at a time that a test sets."""
+    """Lineups of a shop without models, which a test changes."""
 
     def __init__(self):
-        self.now = 100.0
         self.weights = SimpleNamespace(current=Weights(), records=())
-        models, later = SimpleNamespace(current=ActiveSet()), SimpleNamespace(current=LaterItems())
+        self.models = SimpleNamespace(current=ActiveSet())
+        self.later = SimpleNamespace(current=LaterItems())
         folded = SimpleNamespace(current=FoldedItems())
-        self._lineups = Lineups(models, self.weights, later, folded, [], clock=lambda: self.now)
+        counted = SimpleNamespace(rankers=lambda partition: [order("popular", [3, 1])])
+        states = [SimpleNamespace(current=counted)]
+        self._lineups = Lineups(self.models, self.weights, self.later, folded, states)
 
-    def epoch_after(self, seconds, *, changed=False):
-        self.now += seconds
-        if changed:
-            self.weights.current = Weights()
-        return self._lineups.current(0).epoch
+    @property
+    def basis(self):
+        return self._lineups.current(0).basis
 
 
-def test_an_epoch_holds_while_counts_and_weights_move_on():
+def test_a_basis_says_which_of_its_parts_has_changed():
     shop = Shop()
-    first = shop.epoch_after(0.0, changed=True)
-    assert shop.epoch_after(0.5 * EPOCH_S, changed=True) == first
-    assert shop.epoch_after(0.6 * EPOCH_S, changed=True) != first
-
-
-def test_what_changed_within_an_epoch_counts_after_it_though_nothing_else_changes():
-    shop = Shop()
-    first = shop.epoch_after(0.0, changed=True)
-    assert shop.epoch_after(1.0, changed=True) == first
-    second = shop.epoch_after(EPOCH_S)
-    assert second != first
-    # nothing has changed since: what is kept is right
-    assert shop.epoch_after(10 * EPOCH_S) == second
+    first = shop.basis
+    assert shop.basis is first
+    assert first.n_events == 9
+    shop.weights.current = Weights()
+    second = shop.basis
+    assert second.number != first.number
+    assert (second.models, second.later) == (first.models, first.later)
+    shop.later.current = LaterItems(rankers={"v": order("popular", [])})
+    third = shop.basis
+    assert (third.models, third.later != second.later) == (first.models, True)
+    shop.models.current = ActiveSet()
+    assert shop.basis.models != first.models

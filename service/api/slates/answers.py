@@ -173,6 +173,11 @@ def line(slate: Slate | FailedSlate) -> bytes:
     return _encode(slate) + b"\n"
 
 
+def encoded(slate: Slate) -> bytes:
+    """Return the body of the HTTP answer."""
+    return _encode(slate)
+
+
 def response(slate: Slate | SimilarUsers) -> Response:
     """Return the HTTP answer."""
     return JsonResponse(_encode(slate))

@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.routing import QueryRoute, runtime_of
-from service.api.slates.answers import response, slate_of
+from service.api.slates.answers import JsonResponse, Slate, encoded, response, slate_of
 from service.api.slates.asking import posted_history, wanted_of
 from service.api.slates.cursors import position
+from service.api.slates.kept_body import KeptBody
 from service.api.slates.requests import (
     RankBody,
     Ranking,
@@ -36,7 +37,7 @@ from service.http.documentation import answers, json_body, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
 from service.ranking.slates.wanted import Wanted
-from service.serving.asked import Asked
+from service.serving.asked import Answer, Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
@@ -68,8 +69,11 @@ async def recommend(request: Request) -> Response:
     Asking stores nothing. `next_cursor` leads to the next page; no item comes twice, whatever
     happens meanwhile.
     """
-    scope = request.scope
+    scope, runtime = request.scope, runtime_of(request)
     user = path_id("user", scope["path_params"]["user"])
+    kept = runtime.kept_answers.get(user, scope["query_string"])
+    if kept is not None:
+        return JsonResponse(kept)
     read = _read(scope["query_string"])
     query, of = read.query, list_name("recommendations", user, read.shape)
     asked = Asked(
@@ -81,7 +85,12 @@ async def recommend(request: Request) -> Response:
         filter=query.filter,
         after=position(of, query),
     )
-    return await _answer(request, asked, of, query, read.fields)
+    answer, slate = await _slate(request, asked, of, query, read.fields)
+    body = encoded(slate)
+    if answer.standing is not None and query.min_sequence is None and not read.fields:
+        kept_body = KeptBody.of(body, slate.rec_id)
+        runtime.kept_answers.keep(user, scope["query_string"], answer, kept_body)
+    return JsonResponse(body)
 
 
 @router.post(
@@ -175,14 +184,15 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         filter=body.filter,
         after=position(of, body, "body"),
     )
-    return await _answer(request, asked, of, body, body.fields)
+    _, slate = await _slate(request, asked, of, body, body.fields)
+    return response(slate)
 
 
-async def _answer(
+async def _slate(
     request: Request, asked: Asked, of: bytes, ranking: Ranking, fields: Sequence[str]
-) -> Response:
+) -> tuple[Answer, Slate]:
     runtime = runtime_of(request)
     if ranking.min_sequence is not None:
         await reached(runtime, ranking.min_sequence, () if asked.user is None else (asked.user,))
     answer = await runtime.recommender.recommend(asked)
-    return response(await slate_of(runtime, answer, user=asked.user, of=of, fields=fields))
+    return answer, await slate_of(runtime, answer, user=asked.user, of=of, fields=fields)

@@ -24,6 +24,7 @@ from service.ranking.slates.mixing import Pick
 from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import EXPLORE, MIXTURE
 
+HOUR_MS = 3_600_000
 KEPT_PLACES = 3
 """First places of a list, which no new item takes."""
 SPREAD = 0.5
@@ -57,6 +58,11 @@ class Exploration(Struct, frozen=True, eq=False):
     hour: int = 0
 
     @property
+    def until_ms(self) -> int:
+        """Return when the draw is another one."""
+        return (self.hour + 1) * HOUR_MS
+
+    @property
     def n_items(self) -> int:
         """Return the number of items that a pool must reach to hold the new ones."""
         return int(self.new.items[-1]) + 1 if self.new.items.size else 0
@@ -79,6 +85,10 @@ class Exploration(Struct, frozen=True, eq=False):
             if found is not None:
                 made[found.item] = found
         return [*made.values()]
+
+    def explores(self, wanted: Wanted, pool: Pool) -> bool:
+        """Return whether new items have places in a list."""
+        return self._may_explore(wanted, pool) and bool(self._places(wanted.n))
 
     def _may_explore(self, wanted: Wanted, pool: Pool) -> bool:
         """Return whether anything new may be shown: not where a request says what to rank."""

@@ -10,6 +10,7 @@ from core.mixture import mixed
 from core.mixture_weights import DEPTH
 from core.types import F32, I32
 from service.ranking.asker import Asker, Computed
+from service.ranking.keeping import Made
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import Ranker
@@ -34,6 +35,8 @@ class RankedItems(Struct, frozen=True):
     owned: bool
     """Whether the chosen rankers ranked any of them; else all are popular items."""
     made: Sequence[Computed]
+    kept: Made | None = None
+    """What the cached list is made of, if it comes from one."""
 
 
 def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:
@@ -76,7 +79,7 @@ def _stacked(stack: Stack, asker: Asker, pool: Pool, n: int) -> RankedItems:
     head, made = stack.listed(asker, pool, n)
     rows = zip(head.items.tolist(), head.scores.tolist(), head.loudest.tolist(), strict=True)
     picks = [Pick(number, value, names[at]) for number, value, at in rows]
-    return RankedItems(picks, bool(picks), made)
+    return RankedItems(picks, bool(picks), made, head.made if head.made.patience else None)
 
 
 def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> RankedItems:

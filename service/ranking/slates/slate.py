@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from core import slate as choices
 from core.types import F32
 from service.ranking.asker import NOBODY, Asker, Computed
+from service.ranking.keeping import Made
 from service.ranking.lineup import Lineup, Origin
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
@@ -20,7 +21,7 @@ from service.ranking.reasons import UNLEARNED, and_, inactive, left_to_popular
 from service.ranking.slates.choice import Choice, ScoreKind, choose
 from service.ranking.slates.explanations import explained
 from service.ranking.slates.exploration import Exploration
-from service.ranking.slates.mixing import Pick, picks_of, ranked_items
+from service.ranking.slates.mixing import Pick, RankedItems, picks_of, ranked_items
 from service.ranking.slates.wanted import DEEP, DEEPEST, Wanted
 from service.ranking.strategies import Strategy
 
@@ -47,6 +48,8 @@ class Slate(Struct, frozen=True):
     score_kind: ScoreKind = "own"
     parts: Sequence[Mapping[Strategy, float]] | None = None
     """For each pick of a stack, what each ranker adds to its score; None: not asked for."""
+    kept: Made | None = None
+    """What it was made of, if it may be shown again as long as that stands."""
 
 
 def slate(
@@ -85,11 +88,28 @@ def slate(
     if found.owned:
         made = replace(made, score_kind=choice.score_kind)
     if not wanted.explain:
-        return made
+        kept = _kept(made, found, choice, lineup, pool, wanted) if wanted.plain else None
+        return replace(made, kept=kept)
     if choice.stack is not None:
         items = [pick.item for pick in made.picks]
         made = replace(made, parts=choice.stack.parts_of(asker, pool, items, n))
     return _explained(made, lineup, choice.rankers, asker)
+
+
+def _kept(
+    made: Slate, found: RankedItems, choice: Choice, lineup: Lineup, pool: Pool, wanted: Wanted
+) -> Made | None:
+    """Return what a plain slate was made of; None: it may not be shown again."""
+    # a reason may depend on the asker's document
+    if not (made.picks and found.owned and pool.reopened) or made.reason is not None:
+        return None
+    if choice.stack is not None:
+        return found.kept
+    ranker = choice.rankers[0]
+    named = wanted.model == ranker.strategy
+    alone = named and all(pick.strategy == ranker.strategy for pick in found.picks)
+    by = (ranker.strategy, ranker.made_of) if alone else None
+    return Made(lineup.basis, pool.time_ms, by=by)
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:

@@ -36,6 +36,11 @@ class Wanted(Struct, frozen=True):
         return self.diversity > 0.0 or self.max_per_category is not None
 
     @property
+    def plain(self) -> bool:
+        """Whether it wants a list and nothing more."""
+        return not (self.varied or self.blend or self.explain or self.resumed)
+
+    @property
     def n_ranked(self) -> int:
         """Return the number of items to rank: more than ``n`` if the answer is varied."""
         return max(DEEP * self.n, SHALLOWEST) if self.varied else self.n

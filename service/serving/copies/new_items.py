@@ -9,7 +9,7 @@ import numpy as np
 from core.online.tables import COUNT
 from core.types import F64, I64
 from service.ranking.ranker import Ranker
-from service.ranking.slates.exploration import Exploration, NewItems
+from service.ranking.slates.exploration import HOUR_MS, Exploration, NewItems
 from service.ranking.slates.new_items import LookAlikes, Said, new_items
 from service.ranking.untrained.everybody import Orders
 from service.ranking.untrained.learned import LearnedState
@@ -25,7 +25,6 @@ from service.store.profiles.showings import CLICKED, SHOWN, ShowingsReader
 
 PERIOD_MS = 60_000
 """Longest time between two lists: an item may become available without a change."""
-HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, eq=False)

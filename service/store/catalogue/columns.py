@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ _EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 _VALUES: dict[type, str] = {float: "numbers", str: "strings in quotes", bool: "true or false"}
 """Words for the values of a type."""
+
+_EDITIONS = count(1)
 
 BlockMask = Callable[["Block"], tuple[Mask, int, int]]
 """Returns the mask of a block and the times (from, before) between which it is valid, in ms."""
@@ -94,6 +97,10 @@ class _Kept:
     mask: Mask
     since: int
     until: int
+    edition: int
+    """Changes with the mask."""
+    reopened: int
+    """Changes when an item passes that did not pass before."""
 
 
 class Masks:
@@ -106,6 +113,12 @@ class Masks:
         self, key: object, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
     ) -> Mask:
         """Return the mask (n,) of items 0 .. n - 1; read-only."""
+        return self.kept(key, blocks, n, now_ms, block_mask).mask[:n]
+
+    def kept(
+        self, key: object, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
+    ) -> _Kept:
+        """Return the cached mask of at least n items, evaluated now if it must be."""
         kept = self._kept.get(key)
         if (
             kept is None
@@ -118,7 +131,7 @@ class Masks:
             while len(self._kept) > max(LEAST_MASKS, MASK_BYTES // max(kept.mask.size, 1)):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
-        return kept.mask[:n]
+        return kept
 
     def _evaluated(
         self, old: _Kept | None, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
@@ -138,7 +151,25 @@ class Masks:
                 mask[at * BLOCK : (at + 1) * BLOCK], begins, ends = block_mask(block)
                 since, until = max(since, begins), min(until, ends)
         mask.flags.writeable = False
-        return _Kept(blocks, mask, since, until)
+        edition = reopened = next(_EDITIONS)
+        if old is not None:
+            passed = np.ones(size, np.bool_)
+            passed[: old.mask.size] = old.mask
+            # of most items that change, other fields do
+            edition = old.edition if np.array_equal(mask, passed) else edition
+            reopened = reopened if (mask > passed).any() else old.reopened
+        return _Kept(blocks, mask, since, until, edition, reopened)
+
+
+class Shown(NamedTuple):
+    """Which of the items 0 .. n - 1 may be shown now."""
+
+    mask: Mask
+    """(n,), read-only."""
+    edition: int
+    """Changes when an item is shown, or not shown, that was not, or was."""
+    reopened: int
+    """Changes when an item is shown that was not shown before."""
 
 
 class CategoryPairs(NamedTuple):
@@ -165,7 +196,12 @@ class Catalogued:
 
     def mask(self, now_ms: int, n: int) -> Mask:
         """Return the mask (n,) of the items that are not hidden, not deleted and available now."""
-        return self.masks.get("shown", self.blocks, n, now_ms, lambda block: block.shown(now_ms))
+        return self.shown(now_ms, n).mask
+
+    def shown(self, now_ms: int, n: int) -> Shown:
+        """Return that mask, and what tells whether a list made earlier still holds."""
+        kept = self.masks.kept("shown", self.blocks, n, now_ms, lambda block: block.shown(now_ms))
+        return Shown(kept.mask[:n], kept.edition, kept.reopened)
 
     def filter(self, text: str, n: int) -> Mask:
         """Return the mask (n,) of the items that pass a filter.
