@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from core.batch.content.config import ContentConfig
 from core.batch.content.encoder import SAID, DocumentEncoder, encoder_of
 from core.batch.content.fit import fit
-from core.batch.content.words import LONGEST, WordFit, Words, words_of
+from core.batch.content.words import WordFit, Words
+from core.batch.words.tokens import LONGEST, words_of
 from core.errors import ConfigError
 from tests.core.described import N_ITEMS, N_NEW, described, likes
 
