@@ -16,7 +16,7 @@ from core.interactions import from_pairs
 from core.meaning import EventMeanings
 from core.ranking_metrics import hits, ndcg
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-1m" / "ratings.csv.gz"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "ml-1m" / "ratings.csv.gz"
 TRAINED = 0.7
 """Share of the events that the model is trained on."""
 

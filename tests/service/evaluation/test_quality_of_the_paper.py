@@ -8,7 +8,7 @@ import pytest
 from service.evaluation.online import OnlineOptions, evaluate_online
 from service.files.ratings import read_ratings
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-100k" / "ratings.csv.gz"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "ml-100k" / "ratings.csv.gz"
 PUBLISHED = {"nn-pa": (0.8199, 0.7837, 0.7961), "nn-apa-diag": (0.7663, 0.7706, 0.7685)}
 """Test MAE at rank 5, 10, 15 [NN-APA, table 2]."""
 

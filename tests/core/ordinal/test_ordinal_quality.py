@@ -9,7 +9,7 @@ import pytest
 from core.ordinal.metrics import equal_levels, mean_auc
 from core.ordinal.qs3orao import fit
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "ordinal-computer" / "computer.csv.gz"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "ordinal-computer" / "computer.csv.gz"
 
 pytestmark = [
     pytest.mark.quality,

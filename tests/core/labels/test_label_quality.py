@@ -12,7 +12,7 @@ from core.labels.exmlds import Exmlds
 from core.labels.sppmi import co_occurrence
 from service.files.labelled_points import read_xmlc
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "xmlc-bibtex"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "xmlc-bibtex"
 
 pytestmark = [
     pytest.mark.quality,

@@ -13,7 +13,7 @@ from core.online.evaluate import OnlineRun, coverage_by_class, mae, random_split
 from core.online.model import OnlineModel
 from core.rng import id_hashes
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 
 pytestmark = [
     pytest.mark.quality,

@@ -14,7 +14,7 @@ from tests.api import Api, learning
 from tests.golden.layouts import LEARNED, NAMESPACE, WAITING, load
 from tests.server import wait_until
 
-RECORDED = sorted((Path(__file__).parents[1] / "golden").glob("layout-*.json"))
+RECORDED = sorted((Path(__file__).parents[2] / "golden").glob("layout-*.json"))
 
 
 def recorded(client, file, namespace) -> None:

@@ -21,7 +21,7 @@ from service.ranking.slates.wanted import Wanted
 from service.ranking.untrained.state import rankers_of
 from service.settings import Settings
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-100k" / "ratings.csv.gz"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "ml-100k" / "ratings.csv.gz"
 FILMS = {
     "Star Wars": "50",
     "The Terminator": "195",
