@@ -11,14 +11,12 @@ from starlette.responses import Response, StreamingResponse
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import FailedSlate, Failure, Slate, line, slate_of
 from service.api.slates.asking import wanted_of
+from service.api.slates.reading import checked_ids, read_json, refuse
 from service.api.slates.requests import (
     BatchBody,
     RecommendationBody,
     check_variety,
-    checked_ids,
     list_name,
-    read_json,
-    refuse,
     shape_of,
 )
 from service.api.waiting import reached

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from service.api.slates.requests import Shape, refuse
+from service.api.slates.reading import refuse
+from service.api.slates.requests import Shape
 from service.http.cursors import InvalidCursor, seal, unseal
 from service.ranking.families import STRATEGIES
 from service.ranking.strategies import Strategy

@@ -7,16 +7,8 @@ from starlette.responses import Response
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import response, slate_of
 from service.api.slates.cursors import position
-from service.api.slates.requests import (
-    Query,
-    checked_ids,
-    field_names,
-    list_name,
-    names,
-    parameters,
-    read_query,
-    shape_of,
-)
+from service.api.slates.reading import checked_ids, names, parameters, read_query
+from service.api.slates.requests import Query, field_names, list_name, shape_of
 from service.api.waiting import reached
 from service.http.documentation import answers
 from service.ranking.slates.wanted import Wanted

@@ -13,22 +13,24 @@ from service.api.slates.answers import JsonResponse, Slate, encoded, response, s
 from service.api.slates.asking import posted_history, wanted_of
 from service.api.slates.cursors import position
 from service.api.slates.kept_body import KeptBody
-from service.api.slates.requests import (
-    RankBody,
-    Ranking,
-    RecommendationBody,
-    RecommendationQuery,
-    check_variety,
+from service.api.slates.reading import (
     checked_features,
     checked_ids,
-    field_names,
-    list_name,
     names,
     parameters,
     path_parameter,
     read_json,
     read_query,
     refuse,
+)
+from service.api.slates.requests import (
+    RankBody,
+    Ranking,
+    RecommendationBody,
+    RecommendationQuery,
+    check_variety,
+    field_names,
+    list_name,
     shape_of,
 )
 from service.api.waiting import reached

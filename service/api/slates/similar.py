@@ -8,16 +8,12 @@ from service.api.figures import figure
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import SimilarUser, SimilarUsers, response, slate_of
 from service.api.slates.cursors import position
+from service.api.slates.reading import checked_ids, names, parameters, path_parameter, read_query
 from service.api.slates.requests import (
     SimilarQuery,
     SimilarUsersQuery,
-    checked_ids,
     field_names,
     list_name,
-    names,
-    parameters,
-    path_parameter,
-    read_query,
     shape_of,
 )
 from service.api.waiting import reached

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from starlette.types import Message
 
+from service.api.feedback.columns import entry
 from service.api.feedback.schemas import decode_lines
-from service.api.feedback.upload import MAX_REJECTED, entry
+from service.api.feedback.upload import MAX_REJECTED
 from service.http.lines import BodyLines, LineBlock
 from service.rec_ids import encode
 from service.settings import Settings
