@@ -19,7 +19,7 @@ from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, histories, merges, ratings
 from service.api.feedback.intake import PATIENCE_S, Intake
-from service.api.models import experts, jobs, models, rankers, schedule
+from service.api.models import experts, jobs, models, rankers, schedule, topics
 from service.api.slates import audience, batch, popular, predictions, recommendations, similar
 from service.errors import ServiceError
 from service.http.auth import FRESH_S, KeyCheck
@@ -47,6 +47,7 @@ ROUTERS = (
     audience.router,
     predictions.router,
     experts.router,
+    topics.router,
     catalogue.router,
     merges.router,
     bulk.router,

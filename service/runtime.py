@@ -26,6 +26,7 @@ from service.serving.lineups import Lineups
 from service.serving.predictions import OnlinePredictions
 from service.serving.recommender import Recommender
 from service.serving.star_predictions import StarPredictions
+from service.serving.topics import CatalogueTopics
 from service.serving.users import Users
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
@@ -100,6 +101,7 @@ class ApiRuntime(StoreAccess, Followed):
     kept_answers: KeptAnswers
     audience: Audience
     stars: StarPredictions
+    topics: CatalogueTopics
 
 
 @asynccontextmanager
@@ -136,6 +138,17 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             catalogue=stored.catalogue,
             new_items=kept.new_items,
         )
+        topics = CatalogueTopics(
+            lineups,
+            users,
+            stored.numbers,
+            kept.view,
+            kept.popularity,
+            stored.catalogue,
+            kept.changes,
+            namespace.partitions,
+        )
+        stack.push_async_callback(topics.close)
         stack.push_async_callback(recommender.close)
         stack.push_async_callback(kept.watch.close)
         await kept.watch.start(stored.numbers, *_keepers(kept))
@@ -152,6 +165,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             kept_answers=KeptAnswers(users, lineups, kept.view, kept.new_items, kept.changes),
             audience=Audience(lineups, users, stored.numbers, stored.catalogue),
             stars=StarPredictions(lineups, stored.numbers, stored.catalogue),
+            topics=topics,
         )
 
 

@@ -176,14 +176,6 @@ class OnlineModel:
             member.group.start(side, id_hashes, member.first_column, rows)
         return rows
 
-    def topic_columns(self) -> slice | None:
-        """Return the columns of the first non-negative expert's factors: the topics; else None."""
-        for member in self._members:
-            expert = self.config.experts[member.expert_numbers[0]]
-            if isinstance(expert, PassiveAggressive):
-                return slice(member.first_column, member.first_column + expert.rank)
-        return None
-
     # --- learn and predict ------------------------------------------------------------------------
 
     def learn(

@@ -26,6 +26,7 @@ ROLES: Roles = {
     ("GET", "/v1/experts"): "read",
     ("GET", "/v1/experts/history"): "read",
     ("GET", "/v1/topics"): "read",
+    ("GET", "/v1/users/{user}/topics"): "read",
     ("GET", "/v1/rankers"): "read",
     ("GET", "/v1/items"): "read",
     ("POST", "/v1/items"): "write",

@@ -26,7 +26,6 @@ from service.learning.merges import Merges
 from service.learning.outcome import Outcome
 from service.learning.state.memory import load_memory
 from service.learning.state.rows import restore
-from service.learning.topics import Topics
 from service.settings import Settings
 from service.store.catalogue.numbers import item_count
 from service.store.connection import Client
@@ -112,7 +111,6 @@ class Learner:
         self._ahead_ms = int(1_000 * settings.future_tolerance_s)
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
         self._window.load(memory.reader.chunks())
-        self._topics = Topics(self.model, memory.items, client, self._keys)
         copies = views.Views(
             self.model,
             memory.items,
@@ -157,7 +155,6 @@ class Learner:
                 # the store is busy with this batch while we learn the next
                 return n
         self.settle()
-        self._topics.publish(idle=n == 0)
         self.follower_inbox.refresh(self._learned_to)
         return n
 
@@ -191,7 +188,6 @@ class Learner:
         while entries := self._log.read_after(
             self._learned_to, block_ms=block_ms, max_bytes=READ_BYTES
         ):
-            self._topics.publish(idle=False)
             self.follower_inbox.refresh(self._learned_to)
             inspected = self._inspection.of(entries, self._learned_to)
             if inspected.sound:
@@ -304,7 +300,6 @@ class Learner:
             self._commits.popleft()
             self._memory.users.forget(forgotten)
             self.watermark = commit.watermark
-            self._topics.note(commit.watermark)
             changes = commit.changes
             self.follower_inbox.commit(
                 commit.watermark, changes.removals.items, changes.touched_users

@@ -10,6 +10,10 @@ from service.ranking.ranker import Ranker
 from service.ranking.strategies import Strategy
 
 INDIFFERENT = "nothing in this history says what is liked or disliked: send more feedback"
+NO_TOPICS = (
+    "topics are made of the item vectors of a trained model, and none is active yet: "
+    "send feedback, or train one (POST /v1/retrain)"
+)
 NO_ITEMS = (
     "there is no item that may be shown: add items (POST /v1/items) or feedback (POST /v1/events)"
 )

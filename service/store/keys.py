@@ -286,13 +286,6 @@ class PartitionKeys:
         return self._key("expert-history")
 
     @property
-    def topics(self) -> str:
-        """string, JSON (learner, outside the commit, derived): top items of each non-negative
-        component.
-        {"sequence":2000,"topics":[[{"item":"tt0111161","strength":0.81},...],...]}."""
-        return self._key("topics")
-
-    @property
     def online_snapshot(self) -> str:
         """string, JSON (learner, outside the commit, derived):
         {"version":"9c1e...","upload":"9f2c01ab","chunks":2,

@@ -204,10 +204,11 @@ def _look_back(shop: httpx.Client) -> None:
     _until(
         shop, "/v1/stats/click-through", lambda now: now["slates"] and now["slates"][0]["clicks"]
     )
-    _until(shop, "/v1/topics", lambda now: now["topics"] and now["topics"][0])
+    _until(shop, "/v1/topics", lambda now: now["topics"])
     _until(shop, "/v1/rankers", lambda now: now["rankers"])
     for path in ("/v1/stats", "/v1/stats/click-through", "/v1/topics", "/v1/rankers"):
         _good(shop.get(path))
+    _good(shop.get("/v1/users/ada/topics"))
     _good(shop.get("/v1/experts"))
     _good(shop.get("/v1/experts/history?limit=1"))
 

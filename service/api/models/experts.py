@@ -1,4 +1,4 @@
-"""The state of the experts, and the topics that the non-negative expert has found."""
+"""The state of the experts."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -96,26 +96,6 @@ class ExpertHistory(Answer):
     """The oldest first."""
 
 
-class TopicItem(Answer):
-    """An item and how much it belongs to a topic."""
-
-    item: str
-    """The item."""
-    strength: Figure
-    """The item's factor for the topic."""
-
-
-class Topics(Answer):
-    """The heaviest items of each component."""
-
-    partition: int
-    """The partition whose learner this is."""
-    topics: list[list[TopicItem]]
-    """The items of each topic, the heaviest first."""
-    seen_through: str
-    """The last event that the topics reflect."""
-
-
 @router.get(
     "/v1/experts", summary="Compare the experts", responses=problems("not_found", "not_ready")
 )
@@ -142,18 +122,6 @@ async def get_expert_history(
     for point in points:
         point["sequence"] = sequence_token({partition: point["sequence"]})
     return ExpertHistory(partition=partition, points=points)
-
-
-@router.get("/v1/topics", summary="Show the topics", responses=problems("not_found"))
-async def get_topics(runtime: Runtime, partition: Partition = 0) -> Topics:
-    """The items with the largest factors in each component of the non-negative expert.
-
-    They are updated every few seconds, and empty until enough was learned.
-    """
-    _check(runtime, partition)
-    found = await runtime.profiles.topics(partition) or {"topics": [], "sequence": 0}
-    seen = sequence_token({partition: found["sequence"]})
-    return Topics(partition=partition, topics=found["topics"], seen_through=seen)
 
 
 def _check(runtime: ApiRuntime, partition: int) -> None:

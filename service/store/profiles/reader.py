@@ -19,7 +19,6 @@ from service.store.partitions import partition_of
 from service.store.profiles.expert_history import StreamEntry, shown
 from service.store.profiles.histories import live
 from service.store.profiles.history_record import read_history
-from service.store.profiles.topics import StoredTopics, read_topics
 
 SAMPLE = 32
 """Sampled keys per family when memory is estimated."""
@@ -195,10 +194,6 @@ class ProfileReader:
             answer = await self._await(self._client.xrevrange(keys.expert_history, count=limit))
         return [shown(entry) for entry in reversed(cast("list[StreamEntry]", answer))]
 
-    async def topics(self, partition: int) -> StoredTopics | None:
-        """Return the last published topics, None before the first."""
-        return await read_topics(self._client, self._keys[partition])
-
     async def memory_by_family(self, partition: int) -> dict[str, int]:
         """Return the approximate memory of each family of keys of a partition, in bytes."""
         keys, generation = self._keys[partition], (await self.state(partition)).generation
@@ -263,5 +258,4 @@ def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
         ("responses", keys.responses),
         ("expert_history", keys.expert_history),
         ("deleted_items", keys.deleted_items),
-        ("topics", keys.topics),
     ]

@@ -10,7 +10,7 @@ from core.errors import ConfigError, ShapeError, StateMismatch
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
 from core.online.model import OnlineModel
-from core.online.tables import FIRST_GROUP_COLUMN, RECENT, Side
+from core.online.tables import RECENT, Side
 from core.rng import id_hashes
 from core.scale import Scale
 from tests.core.contract import World, stream
@@ -50,15 +50,6 @@ def test_an_expert_learns_the_same_alone_and_among_others():
     together = company.learn(stream())
     kalman = World.start(OnlineConfig(experts=(DEFAULT[4],))).learn(stream())
     np.testing.assert_array_equal(together.parts[:, 4], kalman.parts[:, 0])
-
-
-def test_the_topics_are_the_factors_of_the_first_non_negative_expert():
-    model = OnlineModel(OnlineConfig())
-    columns = model.topic_columns()
-    assert columns == slice(FIRST_GROUP_COLUMN, FIRST_GROUP_COLUMN + 10)
-    rows = model.start(Side.ITEM, id_hashes(["a", "b"]))
-    assert (rows[:, columns] > 0.0).all()
-    assert OnlineModel(OnlineConfig(experts=(Biased(2, 0.1, 0.1),))).topic_columns() is None
 
 
 def test_only_sets_that_re_solve_users_need_recent_ratings():

@@ -141,7 +141,7 @@ def test_experts_report_what_they_learned(learned_api: Api) -> None:
 
 
 def test_a_partition_that_is_not_there_is_a_404(api: Api) -> None:
-    for path in ("/v1/experts", "/v1/experts/history", "/v1/topics"):
+    for path in ("/v1/experts", "/v1/experts/history"):
         assert api("GET", f"{path}?partition=1").status_code == 404
         assert api("GET", path).status_code == 200
 

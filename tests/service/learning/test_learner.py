@@ -348,15 +348,3 @@ def test_the_experts_history_has_a_point_every_thousand_events(learner_of, feed,
     experts = json.loads(points[0][1][b"d"])["experts"]
     assert [expert["name"] for expert in experts] == list(learner.model.names)
     assert sum(expert["weight"] for expert in experts) == pytest.approx(1)
-
-
-def test_the_topics_are_published_when_nothing_waits(learner_of, feed, client):
-    learner = learner_of()
-    feed.append(some_ratings(600, users=30, items=12))
-    learner.drain()
-    topics = json.loads(client.get(feed.keys.topics))
-    assert topics["sequence"] == 600
-    names = {entry["item"] for topic in topics["topics"] for entry in topic}
-    assert names == {f"i{n}" for n in range(12)}
-    strengths = [entry["strength"] for entry in topics["topics"][0]]
-    assert strengths == sorted(strengths, reverse=True)

@@ -25,7 +25,6 @@ from service.store.profiles.click_through import (
 )
 from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.expert_history import pack_point, shown, unpack_point
-from service.store.profiles.topics import read_topics, write_topics
 from tests.stories import run
 
 
@@ -97,16 +96,6 @@ def test_click_through_is_summed_over_the_partitions(client, redis_url, namespac
 
     found = run(redis_url, lambda connection: read_click_through(connection, namespace, 2))
     assert found == {bytes.fromhex("00013fa2b4c1d2e3"): {6: 5, 2: 1}}
-
-
-def test_topics_are_read_as_they_were_written(client, redis_url, namespace):
-    keys = PartitionKeys(namespace, 0)
-    topics = {"sequence": 600, "topics": [[{"item": "tt1", "strength": 0.81}]]}
-
-    assert run(redis_url, lambda connection: read_topics(connection, keys)) is None
-    write_topics(client, keys, topics)
-    assert json.loads(client.get(keys.topics)) == topics
-    assert run(redis_url, lambda connection: read_topics(connection, keys)) == topics
 
 
 def test_a_mixture_is_read_as_it_was_written(client, redis_url, namespace):

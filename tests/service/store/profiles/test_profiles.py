@@ -1,5 +1,4 @@
 import asyncio
-import json
 
 import numpy as np
 import pytest
@@ -135,7 +134,7 @@ def test_users_are_listed_in_the_order_of_their_bytes(learner, feed, reading):
     assert reading(story) == (["(y", "[x", "a", "aa"], ["b", "é"], True, False)
 
 
-def test_reports_are_read_as_they_were_written(learner, feed, reading, client):
+def test_reports_are_read_as_they_were_written(learner, feed, reading):
     for first in range(0, 3_000, 500):
         feed.append(some_ratings(500, seed=first))
         learner.drain()
@@ -144,14 +143,12 @@ def test_reports_are_read_as_they_were_written(learner, feed, reading, client):
         return (
             await reader.state(0),
             await reader.expert_history(0, 2),
-            await reader.topics(0),
             await reader.memory_by_family(0),
         )
 
-    state, points, topics, memory = reading(story)
+    state, points, memory = reading(story)
     assert (state.watermark, state.learned, state.epoch) == (3_000, 3_000, 1)
     assert [point["sequence"] for point in points] == [2_000, 3_000]
-    assert topics == json.loads(client.get(feed.keys.topics))
     assert memory["histories"] >= 3_000 * 24
     assert all(memory[family] > 0 for family in ("user_rows", "item_rows", "online", "changes"))
     assert memory["impressions"] == 0
@@ -159,8 +156,8 @@ def test_reports_are_read_as_they_were_written(learner, feed, reading, client):
 
 def test_a_partition_that_was_never_learned_is_all_zero(reading):
     async def story(reader):
-        return await reader.state(0), await reader.topics(0), await reader.memory_by_family(0)
+        return await reader.state(0), await reader.memory_by_family(0)
 
-    state, topics, memory = reading(story)
-    assert (state.epoch, state.watermark, topics) == (0, 0, None)
+    state, memory = reading(story)
+    assert (state.epoch, state.watermark) == (0, 0)
     assert set(memory.values()) == {0}
