@@ -20,7 +20,8 @@ from service.served_models import ActiveModel, ActiveModels, ActiveSet
 from service.serving.copies.folded_items import FoldedItemsFollower
 from service.serving.copies.later_items import LaterItemsFollower
 from service.serving.copies.mixture_weights import MixtureWeights
-from service.store.models.mixture import MixtureRecord, arms
+from service.store.models.joined_mixture import arms
+from service.store.models.mixture import MixtureRecord
 
 _Records: TypeAlias = Sequence[MixtureRecord | None]
 _Sources: TypeAlias = tuple[

@@ -10,15 +10,8 @@ from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.ids import sequence_token
-from service.store.models.mixture import (
-    ArmRecord,
-    LengthRecord,
-    MixtureRecord,
-    RankerRecord,
-    joined,
-    joined_arms,
-    joined_lengths,
-)
+from service.store.models.joined_mixture import joined, joined_arms, joined_lengths
+from service.store.models.mixture import ArmRecord, LengthRecord, MixtureRecord, RankerRecord
 
 router = APIRouter(route_class=Route, tags=["models"])
 REMEMBERED_JUDGEMENTS = 10_000

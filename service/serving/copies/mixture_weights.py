@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from core.mixture_weights import Weights
 from service.served_models import ActiveModels
 from service.serving.copies.polling import Polled
-from service.store.models.mixture import MixtureReader, MixtureRecord, knowing, weights
+from service.store.models.joined_mixture import knowing, weights
+from service.store.models.mixture import MixtureReader, MixtureRecord
 
 
 class MixtureWeights(Polled):

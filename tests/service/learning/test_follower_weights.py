@@ -20,17 +20,15 @@ from service.ranking.families import FAMILIES
 from service.ranking.slates.choice import LEAST_WEIGHT
 from service.store.keys import NamespaceKeys
 from service.store.log.codec import DELETE_ITEM
+from service.store.models.joined_mixture import joined, knowing, weights
 from service.store.models.mixture import (
     FirstStack,
     LengthRecord,
     MixtureRecord,
     RankerRecord,
     StackRecord,
-    joined,
-    knowing,
     read_first_stack,
     read_mixture,
-    weights,
     write_first_stack,
 )
 from service.store.models.registry import Registry

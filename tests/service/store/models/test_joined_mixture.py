@@ -2,15 +2,8 @@
 
 import pytest
 
-from service.store.models.mixture import (
-    LengthRecord,
-    MixtureRecord,
-    RankerRecord,
-    joined,
-    joined_lengths,
-    knowing,
-    weights,
-)
+from service.store.models.joined_mixture import joined, joined_lengths, knowing, weights
+from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord
 
 
 def ranker(weight, *, version="v1", judged=10, mrr=0.1):

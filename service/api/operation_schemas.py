@@ -1,0 +1,164 @@
+"""Answers of the routes for operators."""
+
+from typing import Literal
+
+from service.api.figures import Figure
+from service.api.schemas import Answer
+from service.api.times import Time
+
+
+class Health(Answer):
+    """The process answers."""
+
+    status: Literal["ok"]
+    """The process answers."""
+
+
+class Ready(Answer):
+    """The process can serve."""
+
+    status: Literal["ready"]
+    """The process can serve."""
+    namespace: str
+    """The namespace that the process serves."""
+    durable: bool
+    """Whether an acknowledged event survives a power cut."""
+    learning: bool
+    """Whether every partition has a learner; without one, feedback is stored but not learned."""
+    warning: str | None
+    """Why not, and what to do."""
+
+
+class KindMeaning(Answer):
+    """The meaning of one kind of feedback for the rankers."""
+
+    name: str
+    """The value of `kind` in such feedback."""
+    code: int
+    """The number that the log keeps for the kind."""
+    weight: float
+    """How much such an event counts; 0: it counts only for click-through and for new items."""
+    sign: int
+    """1: the user wants the item; -1: does not; 0: neither."""
+    hides: bool
+    """Whether the item is left out of the user's lists afterwards."""
+
+
+class RatingMeaning(Answer):
+    """The meaning of a rating for the rankers; the experts learn it too."""
+
+    positive_from: Figure
+    """The least rating that says that a user wants the item."""
+    negative_to: Figure
+    """The highest rating that says that a user does not."""
+    weight: float
+    """How much a rating counts."""
+    hides: bool
+    """Whether a rated item is left out of the user's lists afterwards."""
+
+
+class PartitionStats(Answer):
+    """One partition's learner and log."""
+
+    partition: int
+    """The number of the partition, from 0."""
+    appended: int
+    """Number of the newest event."""
+    learned_through: int
+    """Number of the newest event that is learned."""
+    lag_events: int
+    """Events that wait to be learned."""
+    lag_ms: int
+    """Milliseconds since the newest learned event was accepted; 0 if none waits."""
+    log_bytes: int
+    """Bytes of the events that wait to be learned."""
+    learner: str | None
+    """The process that learns; null if there is none."""
+    epoch: int
+    """Raised by each learner that takes over."""
+    generation: int
+    """Raised by each rebuild."""
+    ratings: int
+    """Ratings that the experts have learned."""
+    duplicates: int
+    """Events that were dropped as repeats."""
+    other_events: int
+    """Events of other kinds."""
+    deletions: int
+    """Deletions that were learned."""
+    trimmed_records: int
+    """Old events that were removed from histories because these are bounded."""
+    dead_letters: int
+    """Entries of the log that could not be learned; `hedgerow dead-letters` shows why."""
+    memory: dict[str, int]
+    """About how many bytes each family of keys takes."""
+
+
+class NewItemStats(Answer):
+    """The items that are new now: described, with few events and few showings."""
+
+    items: int
+    """How many there are."""
+    shown: int
+    """Impressions of them, as posted (kind `impression`)."""
+    clicked: int
+    """Clicks on them (kind `click`)."""
+    share: float
+    """Share of the places of a list, after the first three, that they get."""
+
+
+class Positions(Answer):
+    """How far a store is."""
+
+    sequences: list[int]
+    """The newest event of each partition."""
+    items: int
+    """Items with a number."""
+
+
+class RollbackStats(Answer):
+    """A time when the store was found to have lost something that it had acknowledged."""
+
+    at: Time
+    """When it was found."""
+    era: int
+    """The era of the store that began with it, from 1."""
+    known: Positions
+    """How far it was known to be."""
+    found: Positions
+    """How far it was then."""
+
+
+class Stats(Answer):
+    """Statistics of the service."""
+
+    namespace: str
+    """The namespace that the process serves."""
+    created: Time
+    """When the namespace was made."""
+    scale: str
+    """The scale of ratings, `lowest:highest`."""
+    durable: bool
+    """Whether an acknowledged event survives a power cut."""
+    warning: str | None
+    """Why not, and what to do."""
+    store: str
+    """The server that stores everything, and its version."""
+    model_version: str
+    """The version of the online model."""
+    items: int
+    """Ids of items that are known, from documents or feedback."""
+    new_items: NewItemStats
+    """The items that are new now."""
+    partitions: list[PartitionStats]
+    """Each partition's learner and log."""
+    rollbacks: list[RollbackStats]
+    """When the store was found to have lost something, the newest 20, the newest first."""
+    memory: dict[str, int]
+    """About how many bytes each family of keys takes, in all partitions."""
+    rating: RatingMeaning
+    """The meaning of a rating."""
+    kinds: list[KindMeaning]
+    """The meaning of each kind of feedback."""
+    seen_through: str
+    """The last events that are learned."""
