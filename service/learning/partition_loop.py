@@ -19,7 +19,7 @@ from service.store.identity.known import Positions
 from service.store.keys import PartitionKeys
 from service.store.log.lease import Lease
 from service.store.namespace import Namespace, open_namespace
-from service.store.recovery.judging import settle
+from service.store.recovery.settling import settle
 from service.telemetry import Outage, logger
 
 T = TypeVar("T")

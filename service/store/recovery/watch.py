@@ -16,7 +16,7 @@ from service.store.identity.memory import Memory
 from service.store.identity.survey import Survey, survey_async
 from service.store.namespace import Namespace
 from service.store.recovery.healing import Rollback, read_rollbacks
-from service.store.recovery.judging import Verdict, judge, settle
+from service.store.recovery.settling import Condition, condition_of, settle
 from service.telemetry import logger
 
 PERIOD_S = 1.0
@@ -116,7 +116,7 @@ class StoreWatch:
         before = self._known.positions if self._known.identity else self._before
         found = await survey_async(self._client, self._name, self._partitions)
         try:
-            if judge(found, known, before) is not Verdict.SOUND:
+            if condition_of(found, known, before) is not Condition.SOUND:
                 found = await asyncio.to_thread(settle, self._blocking, self._name, known, before)
         except StoreRolledBack as error:
             self._refuse(error, found)

@@ -11,7 +11,7 @@ from service.store.identity.survey import Survey, survey
 from service.store.recovery.healing import align, heal
 
 
-class Verdict(Enum):
+class Condition(Enum):
     """What a store is to a process that knows it."""
 
     SOUND = "it holds everything, or others have begun a new era"
@@ -19,15 +19,15 @@ class Verdict(Enum):
     UNALIGNED = "some partitions have not followed the namespace into its era"
 
 
-def judge(found: Survey, known: Identity, before: Positions) -> Verdict:
-    """Return the verdict; StoreRolledBack if this is no longer the namespace that was known."""
+def condition_of(found: Survey, known: Identity, before: Positions) -> Condition:
+    """Return a store's condition; StoreRolledBack if it is not the namespace that was known."""
     now = found.identity
     if now is None or not found.succeeds(known.incarnation):
         raise StoreRolledBack(_replaced(known, found))
     is_older = now.incarnation == known.incarnation and now.era <= known.era
     if (now == known and found.positions.lacks(before)) or (now != known and is_older):
-        return Verdict.BEHIND
-    return Verdict.SOUND if found.is_aligned else Verdict.UNALIGNED
+        return Condition.BEHIND
+    return Condition.SOUND if found.is_aligned else Condition.UNALIGNED
 
 
 def settle(client: redis.Redis, namespace: str, known: Identity, before: Positions) -> Survey:
@@ -37,10 +37,10 @@ def settle(client: redis.Redis, namespace: str, known: Identity, before: Positio
     """
     partitions = len(before.sequences)
     found = survey(client, namespace, partitions)
-    verdict = judge(found, known, before)
-    if verdict is Verdict.SOUND:
+    condition = condition_of(found, known, before)
+    if condition is Condition.SOUND:
         return found
-    if verdict is Verdict.BEHIND:
+    if condition is Condition.BEHIND:
         heal(client, namespace, found, known, before)
     else:
         align(client, namespace, partitions)
