@@ -10,11 +10,9 @@ from typing import Annotated, BinaryIO, Literal
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from service.cli import options
-from service.cli.options import say
+from service.cli.options import counting, say
 from service.errors import Misconfigured
 from service.files.export import export as histories
 from service.files.feedback import FeedbackLine
@@ -63,14 +61,13 @@ async def _write(settings: Settings, url: str, out: BinaryIO, form: Format) -> t
     write: Write = _write_ndjson if form == "ndjson" else _write_csv
     if form == "csv":
         out.write(b"user,item,rating,timestamp\n")
-    with _progress() as progress:
-        task = progress.add_task("", total=None, said="")
+    with counting() as show:
         async for lines in histories(settings, url):
             kept = [line for line in lines if form == "ndjson" or line.rating is not None]
             write(out, kept)
             users, events = users + 1, events + len(kept)
             left_out += len(lines) - len(kept)
-            progress.update(task, said=f"{events:,} events of {users:,} users")
+            show(f"{events:,} events of {users:,} users")
     if left_out:
         say(f"{left_out:,} events that are no ratings were left out: --format ndjson has them")
     return users, events
@@ -93,9 +90,3 @@ class _Text:
 
     def write(self, text: str) -> int:
         return self._out.write(text.encode())
-
-
-def _progress() -> Progress:
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.fields[said]}"))
-    return Progress(*columns, console=console, disable=not console.is_terminal)

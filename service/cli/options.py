@@ -1,10 +1,14 @@
 """Options that several verbs share, their meaning, and messages to the operator."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from service.errors import Misconfigured
 from service.processes.listening import address
@@ -78,6 +82,16 @@ def given_redis(settings: Settings, role: str) -> str:
             "(redis://host:6379/0); `hedgerow serve` starts its own"
         )
     return settings.redis_url
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[str], None]]:
+    """Yield what shows how far long work is, on a terminal; ends with the work."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.fields[said]}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None, said="")
+        yield lambda said: progress.update(task, said=said)
 
 
 def say(text: str) -> None:

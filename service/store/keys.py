@@ -8,6 +8,38 @@ touches one slot. Keys of the whole namespace have the tag ``{ns}``. Read this f
 
 from dataclasses import dataclass
 
+WHOLE = -1
+"""In the place of a partition's number: the key is one of the whole namespace."""
+
+
+def pattern_of(namespace: str) -> str:
+    """Return the pattern of all keys of a namespace, for SCAN.
+
+    Names have no dot, so keys of another namespace never match.
+    """
+    return f"hr:{{{namespace}[.}}]*"
+
+
+def key_of(namespace: str, partition: int, name: bytes) -> bytes:
+    """Return a key by its parts.
+
+    >>> key_of("shop", 0, b"users")
+    b'hr:{shop.0}:users'
+    """
+    tag = namespace if partition == WHOLE else f"{namespace}.{partition}"
+    return b"hr:{%b}:%b" % (tag.encode(), name)
+
+
+def parts_of_key(key: bytes) -> tuple[int, bytes]:
+    """Return the partition and the name of a key.
+
+    >>> parts_of_key(b"hr:{shop}:user-document:{a}:b")
+    (-1, b'user-document:{a}:b')
+    """
+    tag, _, name = key.removeprefix(b"hr:{").partition(b"}:")
+    _, _, partition = tag.partition(b".")
+    return int(partition) if partition else WHOLE, name
+
 
 @dataclass(frozen=True)
 class NamespaceKeys:
@@ -29,6 +61,11 @@ class NamespaceKeys:
         """hash family -> version of its layout (store/layout.py); "by": the version that wrote it.
         log -> 1, by -> 0.1.0."""
         return self._key("layout")
+
+    @property
+    def restoring(self) -> str:
+        """string (store/backup/restoring.py): a backup is being restored, its id. 9f2c01ab34de."""
+        return self._key("restoring")
 
     @property
     def rollbacks(self) -> str:

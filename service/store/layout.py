@@ -62,18 +62,23 @@ MIGRATIONS: tuple[Migration, ...] = (Migration("namespace", 1, _identify),)
 
 def upgrade(client: redis.Redis, namespace: str, partitions: int) -> None:
     """Bring a namespace to the layout of this version; Misconfigured if a newer one wrote it."""
-    key = NamespaceKeys(namespace).layout
-    with store_errors():
-        stored = cast("dict[bytes, bytes]", client.hgetall(key))
-    found = {name.decode(): value.decode() for name, value in stored.items()}
-    written_by = found.pop(WRITER, "")
-    check(namespace, {family: int(one) for family, one in found.items()}, written_by)
+    found, written_by = stored_layout(client, namespace)
+    check(namespace, found, written_by)
     for migration in MIGRATIONS:
-        if int(found.get(migration.family, 0)) < migration.to:
+        if found.get(migration.family, 0) < migration.to:
             migration.run(client, namespace, partitions)
-    if any(int(found.get(family, 0)) < one for family, one in LAYOUT.items()):
+    if any(found.get(family, 0) < one for family, one in LAYOUT.items()):
         with store_errors():
-            client.hset(key, mapping=_written())
+            client.hset(NamespaceKeys(namespace).layout, mapping=_written())
+
+
+def stored_layout(client: redis.Redis, namespace: str) -> tuple[dict[str, int], str]:
+    """Return the stored layout, and the version that wrote it ("" if none is named)."""
+    with store_errors():
+        answer = cast("dict[bytes, bytes]", client.hgetall(NamespaceKeys(namespace).layout))
+    stored = {name.decode(): value.decode() for name, value in answer.items()}
+    written_by = stored.pop(WRITER, "")
+    return {family: int(one) for family, one in stored.items()}, written_by
 
 
 def _written() -> dict[Any, Any]:

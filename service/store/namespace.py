@@ -36,6 +36,7 @@ def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
     the data directory remembers another namespace of this name.
     """
     name, wanted = settings.namespace, _wanted(settings)
+    _refuse_half_restored(client, name)
     stored = _stored(client, name)
     _recognise(settings, stored)
     if stored:
@@ -48,6 +49,16 @@ def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
     if found is None:
         raise StoreRolledBack(f"the namespace {name} was deleted while it was opened")
     return found
+
+
+def _refuse_half_restored(client: redis.Redis, name: str) -> None:
+    with store_errors():
+        backup = cast("bytes | None", client.get(NamespaceKeys(name).restoring))
+    if backup is not None:
+        raise StoreRolledBack(
+            f"the namespace {name} is being restored from the backup {backup.decode()}: wait until "
+            "that is done; if it was interrupted, run `hedgerow restore --replace` again"
+        )
 
 
 def _create(client: redis.Redis, name: str, wanted: dict[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import redis
 
 from service.errors import Conflict, NotFound
 from service.store.connection import store_errors
-from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.keys import NamespaceKeys, PartitionKeys, pattern_of
 from service.store.namespace import Namespace, read_namespace
 
 BATCH = 1_000
@@ -70,19 +70,22 @@ def delete_namespace(client: redis.Redis, name: str) -> int:
             f"{', '.join(found.workers)} work for the namespace {name}: stop `hedgerow serve`, "
             "its learners and its trainer, then delete it"
         )
+    return delete_keys(client, name)
+
+
+def delete_keys(client: redis.Redis, name: str, *, but: str = "") -> int:
+    """Delete all keys of a namespace, ``but`` one, whether it exists; return their number."""
     deleted = 0
     with store_errors():
-        for keys in _batches(client, name):
+        for keys in _batches(client, name, but):
             deleted += client.unlink(*keys)
         deleted += client.delete(NamespaceKeys(name).settings)
     return deleted
 
 
-def _batches(client: redis.Redis, name: str) -> Iterator[list[bytes]]:
-    """Yield all keys of a namespace except the one that says that it exists."""
-    last = NamespaceKeys(name).settings.encode()
-    # names contain no dot, so keys of another namespace never match
-    for pattern in (f"hr:{{{name}}}:*", f"hr:{{{name}.*}}:*"):
-        found = (key for key in client.scan_iter(pattern, count=BATCH) if key != last)
-        while batch := list(islice(found, BATCH)):
-            yield batch
+def _batches(client: redis.Redis, name: str, but: str) -> Iterator[list[bytes]]:
+    """Yield all keys of a namespace except ``but`` and the one that says that it exists."""
+    kept = {NamespaceKeys(name).settings.encode(), but.encode()}
+    found = (key for key in client.scan_iter(pattern_of(name), count=BATCH) if key not in kept)
+    while batch := list(islice(found, BATCH)):
+        yield batch

@@ -18,6 +18,8 @@ STORE = sorted(
     module.name for module in pkgutil.walk_packages(service.store.__path__, "service.store.")
 )
 LIGHT = [
+    "service.cli.restore",
+    "service.cli.verify",
     "service.client",
     "service.configs",
     "service.ids",
@@ -31,9 +33,11 @@ VERBS = {
     "models list": "fbgd",
     "namespaces list": "t-",
     "export": "anna",
+    "backup {room}": "1 events up to",
     "doctor": "fbgd",
 }
-"""The operator verbs, and a word of the answer on a store with a history and a model."""
+"""The operator verbs, and a word of the answer on a store with a history and a model; ``{room}`` is
+an empty folder."""
 RUN = """
 import sys
 from service.cli.main import app
@@ -86,9 +90,9 @@ def stored(learner_of, feed, client, namespace: str) -> str:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_operator_verb_that_works_on_a_store_loads_no_numba(
-    verb: str, redis_url: str, stored: str
+    verb: str, redis_url: str, stored: str, tmp_path: Path
 ) -> None:
-    words = ["-c", RUN, *verb.split()]
+    words = ["-c", RUN, *verb.format(room=tmp_path).split()]
     ended = python(*words, HEDGEROW_REDIS_URL=redis_url, HEDGEROW_NAMESPACE=stored)
     assert VERBS[verb] in ended.stdout + ended.stderr
     assert ended.stderr.splitlines()[-1] == "False"

@@ -1,0 +1,155 @@
+"""Files of backups: a whole one, and those that continue it, each the one before.
+
+A file is written beside its place and moved there when it is whole and synced, so whatever has the
+name of a backup is one.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from service.errors import Misconfigured
+from service.store.backup.container import BadBackup, Header, Reader, Summary
+from service.store.backup.pieces import Piece
+
+SUFFIX = ".backup"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file that was read to its end, and is whole."""
+
+    path: Path
+    header: Header
+    summary: Summary
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Reader]:
+    """Open a backup for reading; BadBackup if it is none."""
+    try:
+        with path.open("rb") as file:
+            yield Reader(file, str(path))
+    except OSError as error:
+        raise BadBackup(f"cannot read {path} ({error.strerror}): name another file") from error
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that gets its name once it is whole; whatever had the name is replaced."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise Misconfigured(
+            f"cannot write {path} ({error.strerror or error}): name another place, or make room"
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def checked(
+    paths: Sequence[Path], seen: Callable[[Piece], object] = lambda _: None
+) -> list[Checked]:
+    """Read files to their ends; BadBackup unless all are whole and each continues the one before.
+
+    ``seen`` is told every piece, in order.
+    """
+    found: list[Checked] = []
+    for path in paths:
+        with opened(path) as reader:
+            _check_place(reader.header, found, path)
+            for piece in reader.pieces():
+                seen(piece)
+            found.append(Checked(path, reader.header, reader.whole()))
+    return found
+
+
+def pieces(chain: Sequence[Checked]) -> Iterator[Piece]:
+    """Yield the pieces of files that belong together; a later one of a key counts."""
+    for one in chain:
+        with opened(one.path) as reader:
+            if reader.header != one.header:
+                raise BadBackup(f"{one.path} was replaced while it was read: try again")
+            yield from reader.pieces()
+
+
+def named(folder: Path, namespace: str, header_ms: int, *, is_whole: bool) -> Path:
+    """Return the path of a new backup in a folder."""
+    at = f"{datetime.fromtimestamp(header_ms / 1_000, UTC):%Y%m%dT%H%M%S.%f}"[:-3]
+    return folder / f"{namespace}-{at}Z-{'whole' if is_whole else 'increment'}{SUFFIX}"
+
+
+def in_folder(folder: Path, namespace: str | None = None) -> list[list[Path]]:
+    """Return the chains of a folder, each a whole backup and what continues it, oldest first.
+
+    BadBackup if a file in between is missing, or the folder holds backups of several namespaces
+    and none is named.
+    """
+    headers = {path: _header(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    names = sorted({header.namespace for header in headers.values()})
+    if namespace is None and len(names) > 1:
+        raise BadBackup(
+            f"{folder} holds backups of several namespaces ({', '.join(names)}): name the files"
+        )
+    ours = {p: h for p, h in headers.items() if namespace in (None, h.namespace)}
+    chains: list[list[Path]] = []
+    for path, header in sorted(ours.items(), key=lambda one: one[1].began_ms):
+        if header.parent is None:
+            chains.append([path])
+            continue
+        [*continued] = (chain for chain in chains if headers[chain[-1]].id == header.parent)
+        if not continued:
+            raise BadBackup(
+                f"{path} continues the backup {header.parent}, which is not in {folder}: put it "
+                "back, or move the file elsewhere"
+            )
+        continued[0].append(path)
+    return chains
+
+
+def named_files(paths: Sequence[Path]) -> Sequence[Path]:
+    """Return the files themselves, or of one folder those of its latest chain."""
+    if len(paths) != 1 or not paths[0].is_dir():
+        return paths
+    chains = in_folder(paths[0])
+    if not chains:
+        raise BadBackup(f"the folder {paths[0]} holds no backup (*{SUFFIX}): name another")
+    return chains[-1]
+
+
+def _header(path: Path) -> Header:
+    with opened(path) as reader:
+        return reader.header
+
+
+def _check_place(header: Header, before: Sequence[Checked], path: Path) -> None:
+    parent = before[-1].header.id if before else None
+    if header.parent == parent:
+        return
+    if not before:
+        raise BadBackup(
+            f"{path} continues the backup {header.parent}: name that first, and what it continues"
+        )
+    raise BadBackup(
+        f"{path} does not continue {before[-1].path}: name a whole backup, then what continues it, "
+        "in order"
+    )
+
+
+def _sync(folder: Path) -> None:
+    """Let the new name survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
