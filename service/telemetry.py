@@ -67,7 +67,7 @@ EVENTS = {
     "training_died": "the process of a training ended early; the previous model keeps serving",
     "training_ended": "a training has ended; the event has the decision of the gate",
     "training_failed": "a training failed, see the reason; the previous model keeps serving",
-    "training_given_up": "a training was cancelled",
+    "training_given_up": "a training was cancelled, or its trainer was told to stop",
     "training_not_noted": "a model serves, but Redis was away when the schedule was to record its "
     "training: the schedule will request another one",
     "training_scheduled": "the schedule requested a training",

@@ -17,6 +17,8 @@ SUPERSEDED = 75
 STORE_LOST = 74
 """Exit code of an api process that finds another store than the known one; it is started again,
 because the processes that run serve on, and the store may come back."""
+PLANNED = frozenset({SUPERSEDED, STORE_LOST})
+"""Exit codes of processes that end on purpose and are started again."""
 REFUSED = 2
 """Exit code of a process with wrong settings: starting it again would not help."""
 

@@ -13,14 +13,14 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import ExitStack, closing
+from logging import INFO, WARNING
 
 from service.errors import Misconfigured, StoreUnavailable
 from service.processes.commands import (
     COMMAND,
     ONE_THREAD,
+    PLANNED,
     REFUSED,
-    STORE_LOST,
-    SUPERSEDED,
     compile_kernels,
     how_it_ended,
 )
@@ -171,14 +171,16 @@ class Supervisor:
         problem = None
         if child.essential and code == REFUSED:
             problem = f"{child.name} cannot run; see its message above"
-        elif child.essential and too_often and code not in {SUPERSEDED, STORE_LOST}:
+        elif child.essential and too_often and code not in PLANNED:
             problem = (
                 f"{child.name} ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s (last exit code "
                 f"{code}); the lines above say why, and `hedgerow doctor` checks this machine"
             )
         does = "it is started again" if problem is None else "the service stops"
         detail = f"{how_it_ended(code)}; {does}"
-        logger().warning("child_ended", child=child.name, code=code, detail=detail)
+        # a process that ends on purpose has said why itself
+        level = INFO if code in PLANNED and problem is None else WARNING
+        logger().log(level, "child_ended", child=child.name, code=code, detail=detail)
         if problem is not None:
             raise Misconfigured(problem)
 

@@ -59,6 +59,10 @@ def run(settings: Settings, redis_url: str, stop: threading.Event, work: Work) -
             raise Superseded("another trainer has taken over")
 
 
+STOPPED = "the trainer was stopped"
+"""Why a job ends with its trainer."""
+
+
 class Trainer:
     """Decides about jobs; ``store.jobs`` forks and watches their processes."""
 
@@ -91,7 +95,8 @@ class Trainer:
                 self.superseded = True
                 return False
             if job is not None:
-                return self._jobs.records.is_running(job)
+                # one that has ended may still have something to log, and others to order
+                return not self._jobs.records.is_cancelled(job)
             self._follow_schedule()
             self._outage.over()
         except StoreUnavailable as error:
@@ -106,10 +111,18 @@ class Trainer:
 
     def died(self, job: str, how: str) -> None:
         """Fail a job whose process ended without a report."""
-        if self._jobs.records.fail(job, f"{how}; the serving model is unchanged: retrain again"):
+        if self._fail(job, how):
             logger().warning("training_died", job=job, reason=how)
-        else:
-            logger().info("training_given_up", job=job)
+        elif self._jobs.records.is_cancelled(job):
+            logger().info("training_given_up", job=job, reason="the job was cancelled")
+
+    def stopped(self, job: str) -> None:
+        """Fail a job whose process ended because the trainer was told to."""
+        if self._fail(job, STOPPED):
+            logger().info("training_given_up", job=job, reason=STOPPED)
+
+    def _fail(self, job: str, why: str) -> bool:
+        return self._jobs.records.fail(job, f"{why}; the serving model is unchanged: retrain again")
 
     def away(self, detail: str) -> None:
         """Note that the server does not answer; ``look`` notices when it does again."""

@@ -41,7 +41,7 @@ def run(settings: Settings, client: Client, job: str, reporter: type[Reporter] =
         else:
             AllFamilies(settings, client, namespace, record, reports).run()
     except JobGone:
-        logger().info("training_given_up", job=job)
+        logger().info("training_given_up", job=job, reason="the job was cancelled")
     except (ServiceError, CoreError) as error:
         records.fail(job, str(error))
         logger().warning("training_failed", job=job, reason=str(error))

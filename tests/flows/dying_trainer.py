@@ -2,7 +2,7 @@
 
 A job that was ordered with ``who="killed in fitting"`` kills its process as that stage begins, with
 ``who="killed in fitting 2"`` as it begins for the second time; with ``who="hangs in fitting"`` it
-hangs there. Every other job is trained as usual. Run as
+hangs there, with ``who="lingers"`` it takes some seconds after its report. Every other job is trained as usual. Run as
 ``python -m tests.flows.dying_trainer --lifeline 3``.
 """
 
@@ -32,6 +32,10 @@ def _hang() -> None:
 ENDS = {"killed": _kill, "hangs": _hang}
 
 
+LINGERS_S = 2.5
+"""Several times as long as a trainer waits between two looks at its job."""
+
+
 class DyingReporter(Reporter):
     """Ends the process at the beginning of the stage that the job's ``who`` names."""
 
@@ -40,6 +44,7 @@ class DyingReporter(Reporter):
         how, _, where = record.who.partition(" in ")
         self._last_stage, _, times = where.partition(" ")
         self._end, self._times = ENDS.get(how), int(times or 1)
+        self._lingers = how == "lingers"
 
     @contextmanager
     def stage(
@@ -50,6 +55,11 @@ class DyingReporter(Reporter):
             if self._end is not None and name == self._last_stage and self._times == 0:
                 self._end()
             yield
+
+    def succeed(self, **results: Any) -> None:
+        super().succeed(**results)
+        if self._lingers:
+            threading.Event().wait(LINGERS_S)
 
 
 def work(job: str) -> None:

@@ -324,6 +324,18 @@ def test_a_trainer_that_is_stopped_ends_its_job_at_once(room, redis_url, namespa
         here.trainer.send(signal.SIGTERM)
         assert here.trainer.wait() == 0
         assert "the trainer was stopped" in str(here.ended(job, deadline_s=1).error)
+        assert "warning" not in here.trainer.log
+
+
+def test_a_job_that_lingers_after_its_end_is_logged_once_and_finishes(room, redis_url, namespace):
+    """A look between the report of a job and the end of its process killed what was left of it."""
+    with shop(room, redis_url, namespace, world()) as here:
+        job = here.trained(**QUICK, who="lingers")
+        wait_until(lambda: job.id in here.trainer.log and "training_ended" in here.trainer.log)
+        assert here.trained(**QUICK).status == "succeeded"
+        assert "training_given_up" not in here.trainer.log
+        assert "training_died" not in here.trainer.log
+        assert here.jobs.records.record(job.id).status == "succeeded"
 
 
 def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
@@ -335,7 +347,7 @@ def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
         assert here.trained(**QUICK).status == "succeeded"
         cancelled = here.jobs.records.record(job.id)
         assert (cancelled.status, cancelled.error) == ("cancelled", "cancelled by ada")
-        assert "training_given_up" in here.trainer.log
+        assert here.trainer.log.count("training_given_up") == 1
         assert "library_message" not in here.trainer.log
 
 

@@ -152,7 +152,10 @@ class Foreman(Protocol):
         """Called in the process of the job after an unexpected error."""
 
     def died(self, job: str, how: str) -> None:
-        """Called when the process of a job ended without a report."""
+        """Called when the process of a job has ended, and nobody told the worker to stop."""
+
+    def stopped(self, job: str) -> None:
+        """Called when the process of a job has ended because the worker was told to stop."""
 
     def away(self, detail: str) -> None:
         """Called repeatedly while the server that carries the jobs does not answer."""
@@ -244,8 +247,10 @@ class Worker(rq.Worker):
         return True
 
     def _killed(self, job: rq.job.Job, pid: int | None, code: int | None, usage: Any) -> None:
-        stopped = "the trainer was stopped" if self._stop_requested else _ending(code)
-        self._foreman.died(job.id, stopped)
+        if self._stop_requested:
+            self._foreman.stopped(job.id)
+        else:
+            self._foreman.died(job.id, _ending(code))
 
 
 def take_jobs(connection: redis.Redis, namespace: str, foreman: Foreman, work: Work) -> None:

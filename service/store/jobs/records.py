@@ -212,11 +212,11 @@ class JobRecords:
             jobs = jobs[jobs.index(after) + 1 :] if after in jobs else []
         return self._read(jobs[: self._kept if limit is None else limit])
 
-    def is_running(self, job: str) -> bool:
-        """Return whether a job is in the state ``running``."""
+    def is_cancelled(self, job: str) -> bool:
+        """Return whether a job was cancelled, or is no longer there."""
         with store_errors():
             status = self._client.hget(self._keys.job(job), "status")
-        return status == _text("running")
+        return status in {None, _text("cancelled")}
 
     def claim(self, job: str, worker: str, learned: int | None = None) -> bool:
         """Assign a queued job to the worker; False if it is no longer queued."""

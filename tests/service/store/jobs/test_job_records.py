@@ -25,9 +25,8 @@ def made(records, **more):
 def test_a_job_goes_from_queued_through_running_to_its_end(records):
     job = made(records)
     assert records.record(job.id) == job
-    assert not records.is_running(job.id)
     assert records.claim(job.id, WORKER)
-    assert records.is_running(job.id)
+    assert not records.is_cancelled(job.id)
     records.report(job.id, WORKER, stage="fitting", progress=0.5)
     running = records.record(job.id)
     assert (running.status, running.stage, running.progress) == ("running", "fitting", 0.5)
@@ -116,6 +115,17 @@ def test_at_most_twenty_jobs_wait(records):
         made(records)
     with pytest.raises(Backlogged):
         made(records)
+
+
+def test_only_a_job_that_was_cancelled_or_is_gone_is_cancelled(records):
+    job = made(records)
+    records.cancel(job.id, "ada")
+    assert records.is_cancelled(job.id)
+    assert records.is_cancelled("never-ordered")
+    ended = made(records)
+    records.claim(ended.id, WORKER)
+    records.succeed(ended.id, WORKER)
+    assert not records.is_cancelled(ended.id)
 
 
 def test_cancelled_orders_hide_none_of_those_that_wait(records):
