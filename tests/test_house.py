@@ -1,4 +1,8 @@
-"""Rules for tests: nothing is imported from test modules, and our own code is never patched."""
+"""Rules for tests and folders.
+
+Tests import nothing from test modules and never patch our own code. A folder that has grown too
+large to be looked over at once is divided by what its modules are about.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -9,6 +13,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 OURS = ("bench", "core", "hedgerow", "service", "tests")
 """Packages whose modules and classes no test may patch: pass an argument, or a subclass."""
+LARGE = {"core/kernels"}
+"""Folders of modules that import no other, so that there is no order between them to show."""
+MOST_MODULES = 24
 PATCHES = ("setattr", "delattr", "setitem", "delitem")
 
 
@@ -58,6 +65,19 @@ def target(call: ast.Call) -> str:
     first = call.args[0]
     text = first.value if isinstance(first, ast.Constant) else ast.unparse(first)
     return str(text).partition(".")[0]
+
+
+FOLDERS = sorted(
+    path.parent.relative_to(ROOT).as_posix()
+    for top in ("core", "hedgerow", "service")
+    for path in (ROOT / top).rglob("__init__.py")
+)
+
+
+@pytest.mark.parametrize("folder", sorted({*FOLDERS} - LARGE))
+def test_a_folder_can_be_looked_over_at_once(folder: str) -> None:
+    modules = [path.stem for path in (ROOT / folder).glob("*.py") if path.stem != "__init__"]
+    assert len(modules) <= MOST_MODULES, "divide it by what its modules are about (docs/adr/0009)"
 
 
 MODULES = sorted((ROOT / "tests").rglob("*.py"))
