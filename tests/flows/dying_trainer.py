@@ -2,8 +2,8 @@
 
 A job that was ordered with ``who="killed in fitting"`` kills its process as that stage begins, with
 ``who="killed in fitting 2"`` as it begins for the second time; with ``who="hangs in fitting"`` it
-hangs there, with ``who="lingers"`` it takes some seconds after its report. Every other job is trained as usual. Run as
-``python -m tests.flows.dying_trainer --lifeline 3``.
+hangs there, with ``who="lingers"`` it takes some seconds after its report. Every other job is
+trained as usual. Run as ``python -m tests.flows.dying_trainer --lifeline 3``.
 """
 
 import os
