@@ -14,6 +14,7 @@ from core.types import F32, F64
 
 SHORT = 7
 """Length from which on a history is no longer short."""
+_LOG_SHORT = float(np.log1p(SHORT))
 LARGEST = 40.0
 """Bound of a standardised signal: an item unlike all of the fit moves a score no further."""
 
@@ -63,8 +64,16 @@ class Logit:
 
     def scores(self, signals: F32, length: int) -> F64:
         """Return z of the items (m,) with these signals (m, d), for a history of a length."""
-        by_length = self.weights @ context(self.length, length)
+        by_length = self.weights_at(length)
         found: F64 = standard(signals, self.mean, self.scale) @ by_length
+        return found
+
+    def weights_at(self, length: int) -> F64:
+        """Return w + l v + s u (d,) for a history of a length; same as ``context``, for one."""
+        mean, scale = self.length
+        given = float(np.log1p(length))
+        standardised = (given - mean) / scale if scale > 0.0 else 0.0
+        found: F64 = self.weights @ np.array([1.0, standardised, max(0.0, _LOG_SHORT - given)])
         return found
 
     @cached_property

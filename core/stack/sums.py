@@ -3,7 +3,7 @@
 import numpy as np
 
 from core.kernels import candidates as kernels
-from core.stack.logit import Logit, context
+from core.stack.logit import Logit
 from core.types import F32, I64
 
 
@@ -23,6 +23,6 @@ def by_ranker(logit: Logit, signals: F32, length: int, first: I64) -> tuple[F32,
     """
     z = np.empty(len(signals), np.float32)
     part = np.empty((len(signals), first.size - 1), np.float32)
-    by_length = logit.weights @ context(logit.length, length)
+    by_length = logit.weights_at(length)
     kernels.add_up(signals, logit.mean, logit.inverse, by_length, first, z, part)
     return z, part

@@ -78,6 +78,13 @@ class StackHead(Head, frozen=True, eq=False):
     def nbytes(self) -> int:
         return super().nbytes + self.loudest.nbytes
 
+    def begin(self, n: int) -> "StackHead | None":
+        """Return the best n; None if some lie below the head."""
+        if n > self.items.size and not self.whole:
+            return None
+        parts = self.items[:n], self.scores[:n], self.loudest[:n]
+        return replace(self, items=parts[0], scores=parts[1], loudest=parts[2])
+
     def first(self, pool: Pool, n: int) -> "StackHead | None":
         """Return the best n that a pool has; None if some may lie below the head."""
         ranked = self.best(pool, n)
@@ -111,11 +118,13 @@ class Stack(Struct, frozen=True, eq=False):
         made: Sequence[Computed] = ()
         if not isinstance(head, StackHead) or not self._stands(head, pool):
             whole = replace(pool, excluded=asker.preferences.seen)
-            choice = candidates(self.rankers, asker, whole)
+            # heads of the rankers would be needed only if this one were not
+            choice = candidates(self.rankers, replace(asker, heads=None), whole)
             head = self._ranked(choice, asker, whole, HEAD)
             head = replace(head, made=head.made.waiting(head.items))
             made = [*choice.made, Computed(MIXTURE, head.version, head=head)]
-        found = head.first(pool, n)
+        seen = asker.preferences.seen
+        found = head.begin(n) if pool.excluded is seen else head.first(pool, n)
         if found is None:
             # more items are left out than the head can spare
             return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), made

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from core.affinity import described
+from core.batch.autoregression.model import Autoregression, Dense, Sparse
 from core.batch.item_objective import ItemObjective
 from core.batch.losses import RowLoss
 from core.batch.ocmf.users import StructuredUsers
@@ -16,7 +17,7 @@ from core.batch.takers import Takers
 from core.meaning import EventMeanings
 from core.mixture import mixed
 from core.stack.logit import Logit
-from core.types import F32
+from core.types import F32, I32
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool
@@ -68,6 +69,7 @@ def rank_once() -> None:
             popular = order.best(Asker(own), Pool(allowed), 2).ranked
             mixed([popular, popular], [0.5, 0.5], 2)
             _stack_of([model, order]).listed(Asker(own), Pool(allowed, own.seen), 2)
+    _autoregressions(own.item_ix)
     known = described(numbers, own.item_ix, 2, 2, np.ones(2))
     affinity_of(known, Asker(own), own.item_ix)
 
@@ -86,6 +88,16 @@ def _of_items(loss: RowLoss) -> ItemObjective:
         mean_count=1.0,
         loss=loss,
     )
+
+
+def _autoregressions(items: I32) -> None:
+    """Add up the rows of a dense and of a sparse autoregression."""
+    ptr, target = _frozen(np.arange(4)), _frozen(np.arange(3, dtype=np.int32))
+    for rows in (
+        Dense(_frozen(np.eye(3, dtype=np.float32))),
+        Sparse(ptr, target, _frozen(_ones(3))),
+    ):
+        Autoregression(rows, _ones(3)).scores(items)
 
 
 def _stack_of(rankers: Sequence[Ranker]) -> Stack:

@@ -1,6 +1,6 @@
 """Slates of a stack: the order of its logit, from any cache, and what is said of each item."""
 
-from dataclasses import replace
+import dataclasses
 
 import msgspec
 import numpy as np
@@ -82,6 +82,36 @@ def test_pages_from_the_cache_are_those_of_one_long_list(hidden):
         assert not made.made
 
 
+def test_a_cached_head_is_made_again_when_what_it_stands_on_changes():
+    me, pool = asker([3, 7, 11]), everything(asker([3, 7, 11]))
+    served = world()
+    head = shown(served, msgspec.structs.replace(me, heads={}), pool).made[-1].head
+    again = msgspec.structs.replace(me, heads={"mixture": head})
+
+    def remade(served=served, **changed):
+        made = shown(served, again, msgspec.structs.replace(pool, **changed)).made
+        return [one.strategy for one in made if one.strategy == "mixture"]
+
+    assert remade() == []
+    assert remade(reopened=2) == ["mixture"]
+    # a filter or a category is not what the head chose from, and makes none
+    assert remade(reopened=None) == []
+    for item, expected in ((int(head.items[100]), ["mixture"]), (3, [])):
+        assert remade(allowed=np.arange(N) != item) == expected
+    moved = msgspec.structs.replace(served.basis, number=7, n_events=0)
+    assert remade(replace_basis(served, moved)) == []
+    assert remade(replace_basis(served, moved), time_ms=31_000) == []
+    counted = msgspec.structs.replace(moved, n_events=1)
+    assert remade(replace_basis(served, counted), time_ms=31_000) == ["mixture"]
+    assert remade(replace_basis(served, msgspec.structs.replace(moved, models="others"))) == [
+        "mixture"
+    ]
+
+
+def replace_basis(served, basis):
+    return dataclasses.replace(served, basis=basis)
+
+
 def test_a_cached_head_answers_for_no_other_items_nor_for_another_lineup():
     me, served = asker([3, 7, 11]), world()
     pool = everything(me)
@@ -151,7 +181,8 @@ def test_whatever_has_a_probability_has_parts(case):
         pool = Pool(pool.allowed, pool.excluded, few)
     elif case == "seen":
         latest = np.array([11, 7, 3], np.int32)
-        me = msgspec.structs.replace(me, preferences=replace(me.preferences, latest=latest))
+        preferences = dataclasses.replace(me.preferences, latest=latest)
+        me = msgspec.structs.replace(me, preferences=preferences)
         pool, k = Pool(pool.allowed), 200
     else:
         k = 300

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from core.kernels import rows as kernels
 from core.types import F32, I32, I64
 
 
@@ -49,7 +50,8 @@ class Dense:
         return np.asarray(self.values.any(axis=1))
 
     def combined(self, items: I32, weight: F32) -> F32:
-        scores: F32 = weight @ self.values[items]
+        scores = np.zeros(self.n_items, np.float32)
+        kernels.add_rows(items, weight, self.values, scores)
         return scores
 
     def among(self, items: I32, targets: I32) -> F32:
@@ -83,9 +85,7 @@ class Sparse:
 
     def combined(self, items: I32, weight: F32) -> F32:
         scores = np.zeros(self.n_items, np.float32)
-        for item, one in zip(items.tolist(), weight, strict=True):
-            own = slice(self.ptr[item], self.ptr[item + 1])
-            scores[self.target[own]] += one * self.value[own]
+        kernels.add_sparse_rows(items, weight, self.ptr, self.target, self.value, scores)
         return scores
 
     def among(self, items: I32, targets: I32) -> F32:
@@ -119,6 +119,8 @@ class Autoregression:
 
     def knows(self, latest: I32) -> bool:
         """Return whether any of the latest items predicts another."""
+        if latest.size and latest[0] < self.n_items and self.learned[latest[0]]:
+            return True
         return bool(self.learned[self._read(latest)].any())
 
     def row(self, latest: I32) -> tuple[I32, F32]:

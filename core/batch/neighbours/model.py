@@ -11,6 +11,9 @@ from core.interactions import Interactions
 from core.kernels import neighbours as kernels
 from core.types import F32, F64, I32
 
+FEW = 4
+"""Items of a history that usually suffice to know it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Joining:
@@ -80,6 +83,10 @@ class Neighbours:
 
     def knows(self, item_ix: I32, target: F32 | None = None) -> bool:
         """Return whether a history has a like of an item that has neighbours."""
+        if item_ix.size > FEW:
+            first = item_ix[:FEW], None if target is None else target[:FEW]
+            if self.knows(*first):
+                return True
         within = item_ix < self.n_items
         liked = within if target is None else within & (target > 0.0)
         return bool(self.learned[item_ix[liked]].any())

@@ -41,6 +41,7 @@ class Sequence(ScoreRanker):
     def warm(self) -> None:
         # the first call finds the learned items, which is slow in a large catalogue
         self.model.knows(np.zeros(1, np.int32))
+        self.model.scores(np.empty(0, np.int32))
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
         """Return the parts of the past; those of items that are not preferences are constant."""
