@@ -86,7 +86,7 @@ SHORT = "ranking --only quality,stated" "one_class losses --settings 2 --splits 
 LONG = "ranking --only quality,stated,best --full --table bench/tables/ranking.csv" \
 	"one_class losses --settings 20 --table bench/tables/one_class_losses.md" \
 	"one_class graph --settings 15 --table bench/tables/one_class_graph.md"
-QUALITY = "quality" "whole_loop" "whole_loop_served" "new_items" "content" "words" "next_item" "labels" "one_class labels" "ordinal" "cold_service" $(if $(FULL),$(LONG),$(SHORT))
+QUALITY = "quality" "whole_loop" "whole_loop_served" "new_items" "content" "words" "texts" "next_item" "labels" "one_class labels" "ordinal" "cold_service" $(if $(FULL),$(LONG),$(SHORT))
 run_all = @failed=0; for words in $(1); do $(BIN)/python -m bench.$$words || failed=1; done; exit $$failed
 bench: .venv/installed-bench  ## speed: kernels, fits and the service, ratios in one run
 	$(call run_all,$(SPEED))

@@ -1,16 +1,21 @@
-"""Fit: item vectors from all pairs by fBGD, then the places that documents give the items."""
+"""Fit: item vectors from all pairs by fBGD, then the places that documents give the items.
+
+Vectors of texts take part where items that a regression has not seen are placed better with them.
+"""
 
 from dataclasses import replace
 
 from core.batch.content.config import ContentConfig
 from core.batch.content.encoder import Described
 from core.batch.content.model import Content, standing_in
-from core.batch.content.places import place
+from core.batch.content.places import Placed, place
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.fbgd.search import rough
+from core.batch.row_objective import RowObjective
 from core.errors import DataError, ShapeError
 from core.interactions import Interactions
+from core.types import F64
 
 
 def fit(pairs: Interactions, described: Described, config: ContentConfig) -> Content:
@@ -25,11 +30,29 @@ def fit(pairs: Interactions, described: Described, config: ContentConfig) -> Con
     settings = replace(settings, factors=min(config.factors, settings.factors))
     row = Fbgd(settings).fit(pairs).fitted
     evidence = liked.item_counts.astype(float)
-    placed = place(described.rows, row.item_factors, evidence, ridge=config.ridge, seed=config.seed)
+    used, placed = _placed(described, row, evidence, config)
     return Content(
         standing_in(row, placed.places),
         placed.places,
-        described.rows,
+        used.without_texts.rows,
         placed.map,
-        described.encoder,
+        used.encoder,
     )
+
+
+def _placed(
+    described: Described, row: RowObjective, evidence: F64, config: ContentConfig
+) -> tuple[Described, Placed]:
+    """Return the places by what describes items best, with vectors of texts or without."""
+    plain = described.without_texts
+    placed = _place(plain, row, evidence, config)
+    if described.encoder.texts is None:
+        return plain, placed
+    with_texts = _place(described, row, evidence, config)
+    # with too few items to leave some out, both errors are NaN
+    return (described, with_texts) if with_texts.error < placed.error else (plain, placed)
+
+
+def _place(described: Described, row: RowObjective, evidence: F64, config: ContentConfig) -> Placed:
+    vectors, ridge = row.item_factors, config.ridge
+    return place(described.rows, vectors, evidence, ridge=ridge, seed=config.seed)

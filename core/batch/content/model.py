@@ -40,7 +40,7 @@ class Content:
     places: F32
     """v (n, g); 0 where nothing is said of an item."""
     rows: sp.csr_array
-    """(n, d), what is said of the items."""
+    """(n, encoder.named): features and words, by which items are compared."""
     map: DocumentMap
     encoder: DocumentEncoder
 
@@ -93,11 +93,12 @@ class Content:
         """Return the model with the documents of more items, by number."""
         numbers = np.array(sorted(bodies), np.int64)
         rows = self.encoder.transform([bodies[number] for number in numbers.tolist()])
+        named: Any = rows[:, : self.encoder.named]
         n = max(self.n_items, int(numbers.max(initial=-1)) + 1)
         places = np.zeros((n, self.places.shape[1]), np.float32)
         places[: self.n_items] = self.places
         places[numbers] = self.map.places(rows)
-        said = _with_rows(self.rows, n, numbers, rows)
+        said = _with_rows(self.rows, n, numbers, named)
         return replace(self, row=standing_in(self.row, places), places=places, rows=said)
 
     @cached_property
@@ -106,7 +107,7 @@ class Content:
         taste: Any = unit_rows(self.places)
         often = np.bincount(self.rows.indices, minlength=self.rows.shape[1])
         rare = np.log1p(self.n_items / np.maximum(often, 1))
-        telling = np.linalg.norm(self.map.weights[:-1], axis=1)
+        telling = np.linalg.norm(self.map.weights[: self.rows.shape[1]], axis=1)
         weight = rare * (telling + LEAST * telling.max(initial=0.0))
         names = np.array(self.encoder.facts.names)
         weight[: names.size][names == CATEGORIES] *= KIND

@@ -5,6 +5,7 @@ ridge is chosen by items that a regression has not seen, and no item speaks for 
 of each comes from a regression to others. So the places of old items and of new ones are alike.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ USUAL = 3.0
 """Strength where there are too few items to choose one."""
 FEWEST = 20
 """Fewest known items by which a strength is chosen."""
+BLOCK = 1 << 16
+"""Items that are placed together, with a few copies of their rows in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +48,12 @@ class DocumentMap:
                 f"the rows have {rows.shape[1]} columns, the map has {len(self.weights) - 1}: "
                 "encode the documents as in the fit"
             )
-        places = np.asarray(FeatureMap().transform(rows) @ self.weights, np.float32)
+        places = np.zeros((rows.shape[0], self.weights.shape[1]), np.float32)
+        for first in range(0, rows.shape[0], BLOCK):
+            some: Any = rows[first : first + BLOCK]
+            places[first : first + BLOCK] = FeatureMap().transform(some) @ self.weights
         places[np.diff(rows.indptr) == 0] = 0.0
-        return np.ascontiguousarray(places)
+        return places
 
 
 class Placed(NamedTuple):
@@ -58,6 +64,8 @@ class Placed(NamedTuple):
     """(n, g), each by a regression to other items; 0 where nothing is said of an item."""
     ridge: float
     """The strength that was given or chosen."""
+    error: float
+    """Weighted squared error on items left out; NaN where there are too few to leave some out."""
 
 
 def place(
@@ -92,7 +100,7 @@ def place(
     for fold in range(parts.n):
         some = known[parts.fold == fold]
         places[some] = DocumentMap(parts.without(fold, strength)).places(rows[some])
-    return Placed(whole, places, strength)
+    return Placed(whole, places, strength, parts.error(strength))
 
 
 class _Sums:
@@ -127,7 +135,7 @@ class _Parts:
         drawn = np.random.default_rng([seed, 11]).permutation(len(vectors))
         self.fold: I64 = drawn % max(self.n, 1)
         self.whole = self._sums(np.arange(len(vectors)))
-        self._errors: dict[int, float] = {}
+        self._errors: dict[float, float] = {}
 
     def _sums(self, at: I64) -> _Sums:
         return _Sums.of(self._X[at], self._vectors[at], self._weight[at])
@@ -143,16 +151,22 @@ class _Parts:
             return USUAL
         at = RIDGES.index(USUAL)
         # the error has one valley: go up while that is better, or else down
-        way = 1 if at + 1 < len(RIDGES) and self._error(at + 1) < self._error(at) else -1
-        while 0 <= at + way < len(RIDGES) and self._error(at + way) < self._error(at):
+        way = 1 if self._better(at + 1, at) else -1
+        while self._better(at + way, at):
             at += way
         return RIDGES[at]
 
-    def _error(self, at: int) -> float:
+    def _better(self, at: int, than: int) -> bool:
+        """Return whether one strength exists and errs less than another."""
+        return 0 <= at < len(RIDGES) and self.error(RIDGES[at]) < self.error(RIDGES[than])
+
+    def error(self, ridge: float) -> float:
         """Return the weighted squared error of a strength on the items left out of each fit."""
-        if at not in self._errors:
-            self._errors[at] = sum(self._missed(fold, RIDGES[at]) for fold in range(self.n))
-        return self._errors[at]
+        if not self.n:
+            return math.nan
+        if ridge not in self._errors:
+            self._errors[ridge] = sum(self._missed(fold, ridge) for fold in range(self.n))
+        return self._errors[ridge]
 
     def _missed(self, fold: int, ridge: float) -> float:
         at = np.flatnonzero(self.fold == fold)

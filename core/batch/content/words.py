@@ -29,7 +29,7 @@ class Words:
     """The words of a catalogue, each with the number by which it counts."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
-    """log(documents / documents with it), in the order of the columns."""
+    """log(1 + documents / documents with it), in the order of the columns."""
     _column: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -62,25 +62,32 @@ class Words:
 
 
 class WordFit:
-    """Learns the words of a catalogue from batches of documents, with bounded memory."""
+    """Counts the words of a catalogue in batches of documents, with bounded memory."""
 
     def __init__(self, *, most: int = MOST_WORDS, counted: int = COUNTED) -> None:
         self._most, self._counted = most, counted
         self._documents = 0
+        self.running = 0
+        """Number of words in all texts."""
         self._often: Counter[str] = Counter()
 
     def add(self, bodies: Iterable[Mapping[str, Any]]) -> None:
         """Count the words of more documents; one without a text does not count."""
         for body in bodies:
-            said = {word for text in texts_of(body) for word in words_of(text)}
-            self._documents += bool(said)
-            self._often.update(said)
+            words = [word for text in texts_of(body) for word in words_of(text)]
+            self._documents += bool(words)
+            self.running += len(words)
+            self._often.update({*words})
             if len(self._often) > self._counted:
                 self._often = Counter(dict(self._often.most_common(self._counted // 2)))
 
     def words(self) -> Words:
         """Return the words that tell documents apart, the most frequent first."""
-        most = max(COMMON * self._documents, FEWEST_DOCUMENTS)
+        return Words(self.weights(self._most, FEWEST_DOCUMENTS))
+
+    def weights(self, most: int, fewest: int) -> dict[str, float]:
+        """Return the weights of words in at least ``fewest`` documents, the most frequent first."""
+        common = max(COMMON * self._documents, FEWEST_DOCUMENTS)
         order = sorted(self._often.items(), key=lambda entry: (-entry[1], entry[0]))
-        kept = [(word, n) for word, n in order if FEWEST_DOCUMENTS <= n <= most][: self._most]
-        return Words({word: math.log1p(self._documents / n) for word, n in kept})
+        kept = [(word, n) for word, n in order if fewest <= n <= common][:most]
+        return {word: math.log1p(self._documents / n) for word, n in kept}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from core.batch.content.encoder import Described, DocumentEncoder
+from core.batch.content.encoder import Described, DocumentEncoder, text_vectors_of
 from core.batch.content.words import WordFit
 from core.features import EncoderFit, FeatureEncoder, of_item
 from service.training.data.dataset import EncodedItems, EncodedUsers
@@ -50,13 +50,16 @@ class UserDocuments:
 
 
 def encoded_items(reader: HistorySource) -> tuple[EncodedItems, Described]:
-    """Return the features of all items, and what is said of them, in two passes."""
+    """Return the features of all items, and what is said of them.
+
+    The documents are read twice, and once more where there are texts enough to learn words from.
+    """
     fit, words = EncoderFit(np.random.default_rng(0)), WordFit()
     for bodies in reader.item_documents():
         fit.add(map(of_item, bodies))
         words.add(bodies)
-    facts = fit.encoder()
-    encoder = DocumentEncoder(facts, words.words())
+    facts, texts = fit.encoder(), text_vectors_of(reader.item_documents, words)
+    encoder = DocumentEncoder(facts, words.words(), texts)
     features, rows = [facts.transform([])], [encoder.transform([])]
     for bodies in reader.item_documents():
         features.append(facts.transform([*map(of_item, bodies)]))
