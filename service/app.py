@@ -77,9 +77,14 @@ class Application(FastAPI):
         if self._edge is None:
             settings: Settings = self.state.settings
             sites = Sites(settings.host, settings.trusted_hosts, settings.trusted_origins)
-            self._edge = Edge(super().__call__, RawRouter(self.routes), sites)
+            raw_router = RawRouter(self.routes)
+            self._edge = Edge(super().__call__, raw_router, sites, self._away_s)
         scope["app"] = self
         await self._edge(scope, receive, send)
+
+    def _away_s(self) -> float | None:
+        runtime: ApiRuntime | None = getattr(self.state, "runtime", None)
+        return None if runtime is None else runtime.pulse.away_s
 
 
 def create_app(
@@ -91,8 +96,8 @@ def create_app(
 ) -> FastAPI:
     """Return the application; its runtime opens when the server starts it.
 
-    API keys are read again after ``keys_fresh_s`` seconds. A stream waits at most ``patience_s``
-    seconds for room in a full log.
+    API keys are never older than ``keys_fresh_s`` seconds while the store answers. A stream waits
+    at most ``patience_s`` seconds for room in a full log.
     """
 
     @asynccontextmanager
@@ -100,9 +105,10 @@ def create_app(
         async with open_runtime() as runtime:
             app.state.runtime = runtime
             app.state.key_check = KeyCheck(
-                runtime.keys,
+                runtime.pulse,
                 settings.host,
                 had_keys=runtime.known.had_keys,
+                kept_s=settings.keys_kept_s,
                 fresh_s=keys_fresh_s,
             )
             runtime.watch.tell(app.state.key_check)

@@ -15,6 +15,7 @@ ServiceError (status, code, retry_after_s)
 ├── Backlogged 503            the log is full: try again
 ├── NotReady 503              not learned yet, or the service is starting
 ├── StoreUnavailable 503      Redis does not answer
+│   └── StoreRefuses 503      Redis answers, but does not write: full, or a replica
 ├── StoreRolledBack 503       Redis answers, but has lost what this process knows of
 ├── Superseded                another learner took over (this process stops)
 └── Misconfigured             settings, store or namespace do not fit (the process does not start)
@@ -96,6 +97,10 @@ class NotReady(ServiceError):
 
 class StoreUnavailable(ServiceError):
     status, code, retry_after_s = 503, "store_unavailable", 1
+
+
+class StoreRefuses(StoreUnavailable):
+    """Raised for a write that Redis has refused: nothing was written, and it will not be soon."""
 
 
 class StoreRolledBack(ServiceError):

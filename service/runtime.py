@@ -14,6 +14,7 @@ from service.serving.audience import Audience
 from service.serving.cache_warming import CacheWarming
 from service.serving.copies.catalogue_view import CatalogueView
 from service.serving.copies.folded_items import FoldedItemsFollower
+from service.serving.copies.item_ids import ItemIds
 from service.serving.copies.later_items import LaterItemsFollower
 from service.serving.copies.latest import LatestFollower
 from service.serving.copies.mixture_weights import MixtureWeights
@@ -35,6 +36,7 @@ from service.store.catalogue.feed import CatalogueFeed
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.catalogue.reader import CatalogueReader
 from service.store.connection import AsyncClient, Client, connect, connect_async
+from service.store.gate import Gate
 from service.store.identity.known import Known
 from service.store.identity.memory import Memory
 from service.store.jobs.queue import Jobs
@@ -49,8 +51,10 @@ from service.store.namespace import Namespace, open_namespace
 from service.store.profiles.counters import CountsReader
 from service.store.profiles.reader import ProfileReader
 from service.store.profiles.showings import ShowingsReader
+from service.store.pulse import Pulse
 from service.store.recovery.watch import Keeper, StoreWatch
 from service.store.server.inspection import ServerReport, inspect_server
+from service.store.server.probe import WriteProbe
 
 FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 
@@ -65,6 +69,8 @@ class StoreAccess:
     profiles: ProfileReader
     catalogue: Catalogue
     keys: ApiKeys
+    pulse: Pulse
+    probe: WriteProbe
     registry: Registry
     jobs: Jobs
     schedules: Schedules
@@ -85,6 +91,7 @@ class Followed:
     later_items: LaterItemsFollower
     new_items: NewItemsFollower
     latest: LatestFollower
+    item_ids: ItemIds
 
 
 @dataclass(frozen=True)
@@ -152,6 +159,8 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         stack.push_async_callback(recommender.close)
         stack.push_async_callback(kept.watch.close)
         await kept.watch.start(stored.numbers, *_keepers(kept))
+        stack.push_async_callback(stored.pulse.close)
+        await stored.pulse.start()
         yield ApiRuntime(
             **vars(stored),
             **vars(kept),
@@ -179,19 +188,30 @@ class _Clients:
     blocking: Client
     """For calls from threads."""
     jobs: Client
+    pulse: AsyncClient
+    """For the one question that must not wait for any other."""
+    gate: Gate
+    """Shut while the store does not answer: then requests do not wait for it."""
 
 
 async def _connected(
     stack: AsyncExitStack, settings: Settings, redis_url: str, partitions: int
 ) -> _Clients:
-    requests = connect_async(redis_url, role="api")
+    gate = Gate()
+    requests = connect_async(redis_url, role="api", gate=gate)
     feeds = connect_async(redis_url, role="api-changes", max_connections=partitions + 8)
+    pulse = connect_async(redis_url, role="api-pulse", max_connections=1)
+    blocking = connect(redis_url, role="api-blocking", gate=gate)
     jobs_url = settings.jobs_redis_url or redis_url
+    # the queue of jobs may be in another server, about which the pulse says nothing
+    jobs = connect(jobs_url, role="api-jobs", gate=gate if jobs_url == redis_url else None)
     return _Clients(
         requests=await stack.enter_async_context(requests),
         feeds=await stack.enter_async_context(feeds),
-        blocking=stack.enter_context(connect(redis_url, role="api-blocking")),
-        jobs=stack.enter_context(connect(jobs_url, role="api-jobs")),
+        blocking=stack.enter_context(blocking),
+        jobs=stack.enter_context(jobs),
+        pulse=await stack.enter_async_context(pulse),
+        gate=gate,
     )
 
 
@@ -203,8 +223,10 @@ def _stored(
     model: OnlineModel,
 ) -> StoreAccess:
     name, redis, blocking = namespace.name, clients.requests, clients.blocking
-    known = Known(namespace.partitions)
-    writer = LogWriter(redis, namespace, max_bytes=settings.log_max_bytes, known=known)
+    known, patience_s = Known(namespace.partitions), settings.store_patience_ms / 1_000
+    writer = LogWriter(
+        redis, namespace, max_bytes=settings.log_max_bytes, known=known, retry_s=patience_s
+    )
     append_queue = AppendQueue(writer, namespace.partitions)
     stack.push_async_callback(append_queue.close)
     return StoreAccess(
@@ -214,6 +236,8 @@ def _stored(
         profiles=ProfileReader(redis, namespace, model.layout, start=model.arrays()),
         catalogue=Catalogue(redis, name, known=known),
         keys=ApiKeys(redis, name, known=known),
+        pulse=Pulse(ApiKeys(clients.pulse, name, known=known), clients.gate, patience_s),
+        probe=WriteProbe(redis, name),
         registry=Registry(blocking, name),
         jobs=Jobs(blocking, clients.jobs, name),
         schedules=Schedules(blocking, settings),
@@ -268,6 +292,7 @@ def _followed(
         new_items=_started(stack, new_items),
         later_items=_started(stack, later_items),
         latest=_started(stack, LatestFollower(view, CatalogueFeed(clients.requests, name))),
+        item_ids=_started(stack, ItemIds(stored.numbers)),
     )
 
 

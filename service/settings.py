@@ -160,6 +160,11 @@ class Settings(BaseSettings):
     future_tolerance_s: Annotated[float, Field(ge=0, le=10**10)] = 86_400
     """Seconds by which the timestamp of an event may lie ahead of the service's clock; events that
     are dated later are refused."""
+    store_patience_ms: Annotated[int, Field(ge=10, le=60_000)] = 150
+    """Milliseconds without an answer of the store after which an api process takes it for away:
+    requests that need it get 503 at once until it answers, all others go on from memory."""
+    keys_kept_s: Annotated[float, Field(ge=0)] = 300
+    """Seconds for which API keys are kept while the store does not answer; then 503."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
     """Milliseconds that ``?wait=learned`` waits before it answers 202."""
     trainer: bool = True

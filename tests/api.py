@@ -20,6 +20,7 @@ from service.http.problems import MEDIA_TYPE
 from service.learning.partition_loop import learn_partition
 from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
+from service.store.api_keys import ApiKey, Role
 from service.store.keys import PartitionKeys
 from service.store.log.codec import Entry, decode
 from tests.openapi.promises import broken_promise
@@ -58,6 +59,12 @@ class Api:
     def runtime(self) -> ApiRuntime:
         runtime: ApiRuntime = self.app.state.runtime
         return runtime
+
+    def new_key(self, role: Role, name: str) -> tuple[ApiKey, str]:
+        """Make a key that acts at once, whoever has the first; returns it with its secret."""
+        key, secret = self.run(self.runtime.keys.create(role, name))
+        self.app.state.key_check.note(key)
+        return key, secret
 
     def follow_models(self) -> None:
         """Let the models that are active serve, prepared."""

@@ -19,6 +19,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # which places new items get depends on the hour; tests of them set a share themselves
 os.environ.setdefault("HEDGEROW_EXPLORATION_SHARE", "0")
 
+# a store that waits for a processor, or for a shared disk, is not away; tests of outages say so
+os.environ.setdefault("HEDGEROW_STORE_PATIENCE_MS", "5000")
+
 # the first call of a kernel may compile it, and our machines are shared: no deadlines
 settings.register_profile("hedgerow", deadline=None)
 settings.load_profile("hedgerow")

@@ -15,16 +15,24 @@ class Health(Answer):
 
 
 class Ready(Answer):
-    """The process can serve."""
+    """The process can serve; the rest says what else works."""
 
     status: Literal["ready"]
     """The process can serve."""
     namespace: str
     """The namespace that the process serves."""
-    durable: bool
-    """Whether an acknowledged event survives a power cut."""
+    serving: bool
+    """Lists are made: models, catalogue and popular items are in memory. If not, this is a 503."""
+    accepting: bool
+    """Whether feedback and documents are stored; if not, writes get 503."""
     learning: bool
     """Whether every partition has a learner; without one, feedback is stored but not learned."""
+    training: bool
+    """Whether a trainer takes jobs; without one, they wait."""
+    stale_s: Figure | None
+    """Seconds since the store last answered, if it does not: as old are the answers from memory."""
+    durable: bool
+    """Whether an acknowledged event survives a power cut."""
     warning: str | None
     """Why not, and what to do."""
 

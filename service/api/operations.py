@@ -1,6 +1,8 @@
 """Routes for operators: liveness, readiness and statistics."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -28,7 +30,7 @@ from service.ids import sequence_token
 from service.runtime import ApiRuntime
 from service.store.clock import now_ms
 from service.store.namespace import scale_text
-from service.store.progress import partition_progress, unlearned
+from service.store.progress import partition_progress, workers
 from service.store.recovery.healing import Rollback
 
 router = APIRouter(route_class=Route, tags=["operations"])
@@ -47,14 +49,12 @@ async def check_health() -> Health:
     responses=problems("not_ready"),
 )
 async def check_readiness(request: Request, runtime: Runtime) -> Ready | Response:
-    """Ready once the store answers, the namespace is open and its rows fit, catalogue and registry
-    are read, and the kernels are compiled.
+    """Ready once the namespace is open and its rows fit, catalogue and registry are read, and the
+    kernels are compiled. It stays so while the store is away, since what is in memory is served.
 
-    503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash.
-    `learning` false: a learner is away; the process still serves, so it stays ready.
+    503 names what is `missing`. `accepting`, `learning` and `training` say what else works, and
+    `warning` why not. `durable` false: the store may lose acknowledged events in a crash.
     """
-    namespace = runtime.namespace
-    idle: list[int] = []
     missing = [] if runtime.online_predictions.warm and runtime.recommender.warm else ["kernels"]
     if runtime.watch.lost is not None:
         missing.append(f"the store that is known ({runtime.watch.lost.detail})")
@@ -62,27 +62,51 @@ async def check_readiness(request: Request, runtime: Runtime) -> Ready | Respons
         missing.append("catalogue")
     if not runtime.active.ready:
         missing.append("registry")
-    try:
-        idle = await unlearned(runtime.redis, namespace.name, namespace.partitions)
-        if not await runtime.profiles.fits():
-            missing.append(
-                "rows of these experts (start with the learner's settings, "
-                "or run `hedgerow rebuild`)"
-            )
-    except StoreUnavailable:
-        missing.append("store")
+    store = await _store(runtime)
+    if not store.fits:
+        missing.append(
+            "rows of these experts (start with the learner's settings, or run `hedgerow rebuild`)"
+        )
     if missing:
+        missing += ["store"] if runtime.pulse.away_s is not None else []
         detail = f"not ready yet, missing: {', '.join(missing)}"
         request_id = request.scope["request_id"]
         return problem(request_id, 503, "not_ready", detail, retry_after=1, missing=missing)
-    warnings = runtime.server.warning, _unlearned(idle)
+    warnings = runtime.server.warning, store.refusal or _unlearned(store.idle)
     return Ready(
         status="ready",
-        namespace=namespace.name,
+        namespace=runtime.namespace.name,
+        serving=True,
+        accepting=store.refusal is None,
+        learning=store.refusal is None and not store.idle,
+        training=store.refusal is None and store.trains,
+        stale_s=runtime.pulse.away_s,
         durable=runtime.server.durable,
-        learning=not idle,
         warning="; ".join(one for one in warnings if one) or None,
     )
+
+
+class _Store(NamedTuple):
+    """What works of that which needs the store."""
+
+    refusal: str | None
+    """Why it does not answer or write."""
+    fits: bool = True
+    """Whether the rows are those of the experts that the settings name."""
+    idle: Sequence[int] = ()
+    """Partitions without a learner."""
+    trains: bool = False
+    """Whether there is a trainer."""
+
+
+async def _store(runtime: ApiRuntime) -> _Store:
+    namespace = runtime.namespace
+    try:
+        idle, trains = await workers(runtime.redis, namespace.name, namespace.partitions)
+        fits, refusal = await runtime.profiles.fits(), await runtime.probe.refusal()
+    except StoreUnavailable as error:
+        return _Store(error.detail)
+    return _Store(refusal, fits, idle, trains)
 
 
 @router.get("/v1/stats", summary="How is it doing?")
@@ -158,7 +182,7 @@ async def _partition(runtime: ApiRuntime, partition: int) -> PartitionStats:
     )
 
 
-def _unlearned(partitions: list[int]) -> str | None:
+def _unlearned(partitions: Sequence[int]) -> str | None:
     """Return a warning about partitions without a learner, None if there are none.
 
     >>> _unlearned([0, 2]).partition(":")[0]

@@ -1,25 +1,25 @@
 """Authorisation: the role of each caller, looked up by the API key.
 
-Everything is open while the store holds no key and the service listens on loopback. The keys are
-read again when they are older than ``FRESH_S``, which bounds how long a key that another process
-has revoked goes on working. They are also read again before an unknown key is refused, and before
-anything but a read is let in without a key: the first key may have been made a moment ago.
+Everything is open while the store holds no key and the service listens on loopback. The ``Pulse``
+brings the keys many times a second. One more beat is awaited before an unknown key is refused, and
+before anything but a read is let in without a key: the first may have been made a moment ago. While
+the store does not answer, the keys that are known are kept for a bounded time.
 
 What a store loses never opens anything: once there was a key, nothing is open again, and a key that
 was revoked stays so. While the store is another one, the keys of the known one go on working.
 """
 
-import asyncio
 import ipaddress
 import time
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Literal
 
 from starlette.types import Scope
 
-from service.errors import Forbidden, StoreRolledBack, Unauthorised
+from service.errors import Forbidden, StoreUnavailable, Unauthorised
 from service.store.api_keys import ApiKey, KeyRing, Role
 from service.store.identity.survey import Survey
+from service.store.pulse import Pulse
 
 Need = Role | Literal["open"]
 
@@ -28,20 +28,11 @@ Roles = Mapping[tuple[str, str], Need]
 
 _RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
 FRESH_S = 0.2
-"""Seconds after which the keys are read again."""
+"""Largest age of the keys while the store answers, in seconds."""
 LOST = (
     "the store has lost its API keys, and nothing is open without one: put the store's backup in "
     "place, or make a key with `hedgerow keys create`"
 )
-_PAUSE_S = 0.1
-"""Seconds between two reads: requests with unknown keys may wait that long for their refusal."""
-
-
-class KeySource(Protocol):
-    """The source from which ``KeyCheck`` reads the keys."""
-
-    async def ring(self) -> KeyRing:
-        """Return the current keys."""
 
 
 def is_loopback(host: str) -> bool:
@@ -64,17 +55,26 @@ class KeyCheck:
     """Checks that the caller of a route has the role that it needs."""
 
     def __init__(
-        self, keys: KeySource, host: str, *, had_keys: bool = False, fresh_s: float = FRESH_S
+        self,
+        pulse: Pulse,
+        host: str,
+        *,
+        had_keys: bool = False,
+        kept_s: float = 300.0,
+        fresh_s: float = FRESH_S,
     ) -> None:
-        """``had_keys``: there were keys before this process, whatever the store holds now."""
-        self._keys, self._fresh_s = keys, fresh_s
+        """``had_keys``: there were keys before this process, whatever the store holds now.
+
+        The keys are kept for ``kept_s`` seconds while the store does not answer.
+        """
+        self._pulse, self._fresh_s, self._kept_s = pulse, fresh_s, kept_s
         self.had_keys = had_keys
         """Whether there ever was a key; nothing is open then."""
         self._revoked: frozenset[str] = frozenset()
         self._loopback = is_loopback(host)
         self._ring = KeyRing({})
-        self._read_at = float("-inf")
-        self._reading = asyncio.Lock()
+        self._taken: KeyRing | None = None
+        """The keys that were last taken over from the pulse."""
         self._ranks: dict[bytes, int] = {}
 
     async def check(self, scope: Scope, need: Need) -> None:
@@ -82,15 +82,15 @@ class KeyCheck:
         if need == "open":
             return
         now = time.monotonic()
-        if now - self._read_at > self._fresh_s:
-            await self._read_since(now - self._fresh_s)
-        if self._is_open and (need == "read" or await self._is_open_now()):
+        await self._follow(now)
+        if self._is_open and (need == "read" or await self._is_open_now(now)):
             return
         header = _authorization(scope)
         rank = self._rank(header)
         if rank == 0 and _is_bearer(header):
-            # another process may have created it a moment ago
-            await self._read_since(now, pause_s=_PAUSE_S)
+            # another process may have created it a moment ago; guessing costs the store nothing
+            await self._pulse.since(now, hurry=False)
+            await self._follow(now)
             rank = self._rank(header)
         if rank == 0:
             is_lost = self.had_keys and not self._ring
@@ -107,18 +107,33 @@ class KeyCheck:
 
     def forget(self, now: Survey, *, went_back: bool) -> None:
         """Read the keys anew: they are those of another store, or of an earlier time."""
-        self._ring, self._read_at = KeyRing({}), float("-inf")
+        self._pulse.forget()
+        self._ring, self._taken = KeyRing({}), None
         self._ranks.clear()
 
     def hold(self, now: Survey) -> None:
         """Keep the keys: ``ApiKeys`` does not read those of another store."""
 
+    async def _follow(self, now: float) -> None:
+        """Take over the keys of the pulse, at most ``fresh_s`` old if the store answers."""
+        pulse = self._pulse
+        if now - pulse.asked_at > self._fresh_s:
+            try:
+                await pulse.since(now - self._fresh_s)
+            except StoreUnavailable as error:
+                if pulse.ring is None or now - pulse.answered_at > self._kept_s:
+                    raise StoreUnavailable(f"API keys cannot be checked: {error.detail}") from error
+        if pulse.ring is not None and pulse.ring is not self._taken:
+            self._taken = pulse.ring
+            self._take_over(pulse.ring)
+
     @property
     def _is_open(self) -> bool:
         return self._loopback and not self._ring and not self.had_keys
 
-    async def _is_open_now(self) -> bool:
-        await self._read_since(time.monotonic())
+    async def _is_open_now(self, now: float) -> bool:
+        await self._pulse.since(now)
+        await self._follow(now)
         return self._is_open
 
     def _rank(self, header: bytes) -> int:
@@ -132,24 +147,6 @@ class KeyCheck:
             return 0
         self._ranks[header] = _RANK[role]
         return _RANK[role]
-
-    async def _read_since(self, moment: float, pause_s: float = 0.0) -> None:
-        """Read the keys unless they have been read since ``moment``; all who wait share a read.
-
-        ``pause_s``: seconds from the last read to this one, at least.
-        """
-        async with self._reading:
-            if self._read_at >= moment:
-                return
-            await asyncio.sleep(max(0.0, self._read_at + pause_s - time.monotonic()))
-            asked = time.monotonic()
-            try:
-                self._take_over(await self._keys.ring())
-            except StoreRolledBack:
-                # what was known of the right store holds: its keys, or that there were none
-                if self._read_at == float("-inf"):
-                    raise
-            self._read_at = asked
 
     def _take_over(self, ring: KeyRing) -> None:
         if not ring and self._ring:

@@ -6,6 +6,7 @@ called from here directly: the layers of the framework cost more than accepting 
 
 import itertools
 import secrets
+from collections.abc import Callable
 from typing import cast
 from urllib.parse import quote
 
@@ -18,12 +19,22 @@ from service.http.raw_router import RawRouter
 from service.http.sites import CSP, NO_CONTENT, SECURITY_HEADERS, Sites
 from service.telemetry import logger
 
+STALE = b"x-stale-seconds"
+"""The header that says how old the answer may be, because the store does not answer."""
+
 
 class Edge:
     """Wraps an application; routes that ``raw_router`` finds are called directly."""
 
-    def __init__(self, app: ASGIApp, raw_router: RawRouter, sites: Sites) -> None:
-        self._app = app
+    def __init__(
+        self,
+        app: ASGIApp,
+        raw_router: RawRouter,
+        sites: Sites,
+        away_s: Callable[[], float | None],
+    ) -> None:
+        """``away_s``: seconds since the store answered, None while it does."""
+        self._app, self._away_s = app, away_s
         self._sites = sites
         self._raw_router = raw_router
         self._prefix = secrets.token_hex(4)
@@ -44,7 +55,8 @@ class Edge:
                 given = message.get("headers", ())
                 is_page = any(name == CSP for name, _ in given)
                 policy = () if is_page else (NO_CONTENT,)
-                message["headers"] = [*given, header, *policy, *SECURITY_HEADERS]
+                stale = _stale(self._away_s())
+                message["headers"] = [*given, header, *stale, *policy, *SECURITY_HEADERS]
             else:
                 ended = not message.get("more_body")
             await send(message)
@@ -68,6 +80,11 @@ class Edge:
             elif not ended:
                 # the server closes the connection, so that half an answer does not look complete
                 raise
+
+
+def _stale(away_s: float | None) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the header of an answer that was made without the store."""
+    return () if away_s is None else ((STALE, b"%.1f" % away_s),)
 
 
 def without_body(send: Send) -> Send:

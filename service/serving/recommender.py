@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from core.meaning import EventMeanings
 from core.types import F32, I32
-from service.errors import NotFound
+from service.errors import NotFound, StoreUnavailable
 from service.ids import sequence_token
 from service.ranking.asker import NOBODY as NOBODY_ASKS
 from service.ranking.asker import Asker
@@ -148,8 +148,7 @@ class Recommender:
         [number] = await self._numbers.lookup([item])
         if number is None:
             raise NotFound("there is no such item: write its document or send feedback")
-        [document] = await self._catalogue.items([number])
-        if document.deleted:
+        if await self._is_deleted(number):
             raise NotFound("this item was deleted: write its document to restore it")
         lineup = self._lineup(asked)
         known = await self._known(asked)
@@ -208,7 +207,7 @@ class Recommender:
             if made.more or asked.candidates is not None:
                 return _SlateAndPool(made, chosen)
             # there may be newer items that no ranker knows yet
-            n_items, before = max(n_items, await self._numbers.count()), n_items
+            n_items, before = max(n_items, await self._count()), n_items
             if n_items == before:
                 return _SlateAndPool(made, chosen)
 
@@ -263,9 +262,27 @@ class Recommender:
     async def _features(self, asked: Asked) -> Mapping[str, Any] | None:
         if asked.features is not None or asked.user is None:
             return asked.features
-        [document] = await self._catalogue.users([asked.user])
+        try:
+            [document] = await self._catalogue.users([asked.user])
+        except StoreUnavailable:
+            return None
         features: Mapping[str, Any] | None = (document.body or {}).get("features")
         return features
+
+    # what the store would add to what is in memory; while it is away, memory must do
+
+    async def _count(self) -> int:
+        try:
+            return await self._numbers.count()
+        except StoreUnavailable:
+            return 0
+
+    async def _is_deleted(self, number: int) -> bool:
+        try:
+            [document] = await self._catalogue.items([number])
+        except StoreUnavailable:
+            return False
+        return document.deleted
 
     async def _unknown(self, asked: Asked, known: UserState, named: Ranker | None) -> str:
         features = bool(await self._features(asked))

@@ -88,6 +88,22 @@ class ApiKeys:
         """``known``: which store the keys are in; any store without it."""
         self._client, self._known = client, known or Known()
         self._keys = NamespaceKeys(namespace)
+        self._latest: tuple[bytes | None, KeyRing] | None = None
+        """Version of the keys, and the keys, when they were last read."""
+
+    async def latest(self) -> KeyRing:
+        """*Same as* ``ring``, but reads the keys only if their version has changed."""
+        with store_errors():
+            version = await cast(
+                "Awaitable[bytes | None]", self._client.get(self._keys.api_keys_version)
+            )
+        if self._latest is None or self._latest[0] != version:
+            return await self.ring()
+        return self._latest[1]
+
+    def forget(self) -> None:
+        """Read the keys again, whatever their version is."""
+        self._latest = None
 
     async def ring(self) -> KeyRing:
         """Return all keys; StoreRolledBack if they are those of another store."""
@@ -95,12 +111,15 @@ class ApiKeys:
             pipe = self._client.pipeline(transaction=True)
             pipe.hgetall(self._keys.api_keys)
             pipe.hget(self._keys.settings, "identity")
-            stored, identity = await cast("Awaitable[list[Any]]", pipe.execute())
+            pipe.get(self._keys.api_keys_version)
+            stored, identity, version = await cast("Awaitable[list[Any]]", pipe.execute())
         known = self._known.identity
         if known is not None and identity != str(known).encode():
             raise StoreRolledBack("the store is another one, or went back: its keys are not known")
         self._known.had_keys = self._known.had_keys or bool(stored)
-        return _ring(stored)
+        ring = _ring(stored)
+        self._latest = version, ring
+        return ring
 
     async def create(self, role: Role, name: str) -> tuple[ApiKey, str]:
         """Create a key; its secret is returned here and never again.
@@ -118,7 +137,7 @@ class ApiKeys:
         keys, token = self._keys, self._known.token
         send: Callable[..., Awaitable[Any]] = self._client.execute_command
         with store_errors():
-            answer = await send("EVAL", _PUT, 2, keys.api_keys, keys.settings, token, *change)
+            answer = await send("EVAL", _PUT, *_named(keys), token, *change)
         return _stored_key(answer, change)
 
 
@@ -143,18 +162,24 @@ def revoke_key(client: redis.Redis, namespace: str, key_id: str) -> ApiKey:
 def _change(client: redis.Redis, namespace: str, change: tuple[str, ...]) -> ApiKey:
     keys, any_store = NamespaceKeys(namespace), ""
     with store_errors():
-        answer = client.eval(_PUT, 2, keys.api_keys, keys.settings, any_store, *change)
+        answer = client.eval(_PUT, *_named(keys), any_store, *change)
     return _stored_key(cast("bytes", answer), change)
+
+
+def _named(keys: NamespaceKeys) -> tuple[int, str, str, str]:
+    """Return the keys of the script."""
+    return 3, keys.api_keys, keys.settings, keys.api_keys_version
 
 
 def _to_put(key: ApiKey) -> tuple[str, ...]:
     """Return what the script needs to store a new key."""
-    return key.id, msgspec.json.encode(key).decode()
+    return key.id, msgspec.json.encode(key).decode(), "", secrets.token_hex(4)
 
 
 def _to_revoke(key_id: str, *, even_the_last_admin: bool = False) -> tuple[str, ...]:
     """Return what the script needs to revoke a key."""
-    return key_id, "", _now(), "any" if even_the_last_admin else ""
+    version = secrets.token_hex(4)
+    return key_id, "", _now(), version, "any" if even_the_last_admin else ""
 
 
 def _stored_key(answer: bytes, change: tuple[str, ...]) -> ApiKey:

@@ -16,7 +16,8 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from service.errors import StoreRolledBack, StoreUnavailable
+from service.errors import StoreRefuses, StoreRolledBack, StoreUnavailable
+from service.store.gate import AsyncGuardedPool, Gate, GuardedPool, obey
 
 Client = redis.Redis
 AsyncClient = redis.asyncio.Redis
@@ -34,9 +35,11 @@ _COMMAND = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: (\(')?",
 """What redis-py puts before an error within a pipeline; the asyncio client quotes the error."""
 
 
-def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
+def connect(
+    url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S, gate: Gate | None = None
+) -> redis.Redis:
     """Return a client that connects when first used, with connections named ``hedgerow-<role>``."""
-    return redis.Redis.from_url(
+    pool: GuardedPool = GuardedPool.from_url(
         url,
         client_name=f"hedgerow-{role}",
         protocol=2,
@@ -44,13 +47,20 @@ def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redi
         socket_timeout=timeout_s,
         socket_connect_timeout=timeout_s,
     )
+    obey(pool, gate)
+    return redis.Redis.from_pool(pool)
 
 
 def connect_async(
-    url: str, *, role: str, max_connections: int = 32, timeout_s: float = SOCKET_TIMEOUT_S
+    url: str,
+    *,
+    role: str,
+    max_connections: int = 32,
+    timeout_s: float = SOCKET_TIMEOUT_S,
+    gate: Gate | None = None,
 ) -> redis.asyncio.Redis:
     """Return an asyncio client; a caller waits for a connection while all of them are in use."""
-    pool = redis.asyncio.BlockingConnectionPool.from_url(
+    pool: AsyncGuardedPool = AsyncGuardedPool.from_url(
         url,
         client_name=f"hedgerow-{role}",
         protocol=2,
@@ -60,6 +70,7 @@ def connect_async(
         max_connections=max_connections,
         timeout=timeout_s,
     )
+    obey(pool, gate)
     return redis.asyncio.Redis.from_pool(pool)
 
 
@@ -85,7 +96,7 @@ def check_given(url: str) -> None:
         raise StoreUnavailable(f"HEDGEROW_REDIS_URL={without_password(url)}: {error}") from error
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """Return what Redis said, without the command, which may hold what others stored.
 
     >>> said(ValueError("Command # 1 (SET a b) of pipeline caused error: MISCONF disk is full"))
@@ -93,6 +104,14 @@ def said(error: Exception) -> str:
     """
     text = _COMMAND.sub("", str(error))
     return text.removesuffix("',)").partition(", script:")[0]
+
+
+def away(reason: str) -> str:
+    """Return the message that Redis does not answer."""
+    return (
+        f"Redis does not answer ({reason}): is it running? "
+        "`hedgerow serve` starts its own again by itself"
+    )
 
 
 @contextmanager
@@ -106,18 +125,13 @@ def store_errors() -> Iterator[None]:
     except redis_errors.BusyLoadingError as error:
         raise StoreUnavailable("Redis is still loading its files: try again soon") from error
     except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
-        raise StoreUnavailable(
-            f"Redis does not answer ({said(error)}): is it running? "
-            "`hedgerow serve` starts its own again by itself"
-        ) from error
+        raise StoreUnavailable(away(said(error))) from error
     except (redis_errors.OutOfMemoryError, redis_errors.ExecAbortError) as error:
-        raise StoreUnavailable(
+        raise StoreRefuses(
             f"Redis refuses to write ({said(error)}): give it more memory (maxmemory)"
         ) from error
     except redis_errors.ReadOnlyError as error:
-        raise StoreUnavailable(
-            "Redis is a read-only replica: give the primary's address"
-        ) from error
+        raise StoreRefuses("Redis is a read-only replica: give the primary's address") from error
     except redis_errors.ResponseError as error:
         if OTHER_STORE in str(error):
             raise StoreRolledBack(
@@ -125,4 +139,4 @@ def store_errors() -> Iterator[None]:
             ) from error
         if not said(error).startswith(NOT_NOW):
             raise
-        raise StoreUnavailable(f"Redis refuses for now ({said(error)}): see its log") from error
+        raise StoreRefuses(f"Redis refuses for now ({said(error)}): see its log") from error

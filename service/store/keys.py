@@ -116,6 +116,16 @@ class NamespaceKeys:
         return self._key("api-keys")
 
     @property
+    def api_keys_version(self) -> str:
+        """string, random: another one after each change of api-keys (same script). 5c1d9a00."""
+        return self._key("api-keys-version")
+
+    @property
+    def probe(self) -> str:
+        """string, 10 seconds (server/probe.py): written to see whether the server writes."""
+        return self._key("probe")
+
+    @property
     def jobs(self) -> str:
         """zset job id -> ms of its creation (store/jobs/records.py), the newest 500. 9f2c01ab34de
         1794999600000."""

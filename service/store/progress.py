@@ -3,7 +3,7 @@
 import redis.asyncio
 
 from service.store.connection import store_errors
-from service.store.keys import PartitionKeys
+from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.server.inspection import PartitionReport, ask_partition
 
 
@@ -17,10 +17,14 @@ async def partition_progress(
         return PartitionReport.of(partition, await pipe.execute())
 
 
-async def unlearned(client: redis.asyncio.Redis, namespace: str, partitions: int) -> list[int]:
-    """Return the partitions without a learner; StoreUnavailable if the store does not answer."""
+async def workers(
+    client: redis.asyncio.Redis, namespace: str, partitions: int
+) -> tuple[list[int], bool]:
+    """Return the partitions without a learner, and whether a trainer takes jobs."""
     with store_errors():
         pipe = client.pipeline(transaction=False)
         for partition in range(partitions):
             pipe.get(PartitionKeys(namespace, partition).lease)
-        return [p for p, leader in enumerate(await pipe.execute()) if leader is None]
+        pipe.get(NamespaceKeys(namespace).trainer)
+        *leaders, trainer = await pipe.execute()
+    return [p for p, leader in enumerate(leaders) if leader is None], trainer is not None

@@ -1,7 +1,7 @@
 -- Store a new API key, or revoke one: one step, so that an admin key is left whoever else does the same meanwhile.
--- KEYS  keys, namespace
+-- KEYS  keys, namespace, version of the keys
 -- ARGV  the store that the caller knows, id, key as JSON or '' to revoke, time of a revocation,
---       'any' if the last admin key may be revoked
+--       new version, 'any' if the last admin key may be revoked
 -- Answers the stored key; 'no-admin', 'last-admin' or 'unknown' without having changed anything; OTHERSTORE.
 if not is_known(KEYS[2], ARGV[1]) then return OTHER_STORE end
 
@@ -22,9 +22,10 @@ else
   if not packed then return 'unknown' end
   local key = cjson.decode(packed)
   if key.revoked ~= nil and key.revoked ~= cjson.null then return packed end
-  if works_as_admin(key) and admins == 1 and ARGV[5] ~= 'any' then return 'last-admin' end
+  if works_as_admin(key) and admins == 1 and ARGV[6] ~= 'any' then return 'last-admin' end
   key.revoked = ARGV[4]
   packed = cjson.encode(key)
 end
 redis.call('HSET', KEYS[1], ARGV[2], packed)
+redis.call('SET', KEYS[3], ARGV[5])
 return packed

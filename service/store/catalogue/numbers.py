@@ -137,12 +137,15 @@ class ItemNumbers:
 
     async def page(self, first: int, limit: int) -> list[str]:
         """Return up to ``limit`` ids from number ``first`` on."""
+        token = self._store.token
         with store_errors():
             answer = await cast(
                 "Awaitable[list[bytes]]",
                 self._client.lrange(self._keys.item_ids, first, first + limit - 1),
             )
-        return [item.decode() for item in answer]
+        ids = [item.decode() for item in answer]
+        self._remember({item: number for number, item in enumerate(ids, first)}, token)
+        return ids
 
     async def count(self) -> int:
         """Return how many numbers have been given."""

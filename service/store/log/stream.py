@@ -13,7 +13,7 @@ import redis
 import redis.asyncio
 from redis import exceptions as redis_errors
 
-from service.errors import Backlogged, StoreUnavailable
+from service.errors import Backlogged, StoreRefuses, StoreUnavailable
 from service.store.connection import store_errors
 from service.store.identity.known import Known
 from service.store.identity.scripts import checking
@@ -88,6 +88,8 @@ class LogWriter:
             try:
                 with store_errors():
                     return await self._send(keys, arguments)
+            except StoreRefuses:
+                raise
             except StoreUnavailable:
                 if clock.time() + pause > deadline:
                     raise

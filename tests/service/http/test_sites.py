@@ -22,7 +22,7 @@ def public(redis_url: str, namespace: str) -> Iterator[Any]:
     def make(**settings: Any) -> Any:
         api = Api(Settings(namespace=namespace, **settings), redis_url).__enter__()
         apis.append(api)
-        _, secret = api.run(api.runtime.keys.create("admin", "test"))
+        _, secret = api.new_key("admin", "test")
         api.client.headers["authorization"] = f"Bearer {secret}"
         return api
 

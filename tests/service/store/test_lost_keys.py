@@ -12,7 +12,7 @@ from tests.api import Api, check_problem
 def quick_api(redis_url, namespace, tmp_path):
     """The application, which reads the keys before each request."""
     settings = Settings(namespace=namespace, data_dir=tmp_path)
-    with Api(settings, redis_url, keys_fresh_s=-1.0) as api:
+    with Api(settings, redis_url, keys_fresh_s=0.0) as api:
         yield api
 
 

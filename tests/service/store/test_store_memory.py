@@ -79,7 +79,7 @@ def test_a_service_that_had_keys_stays_closed_after_a_restart(
     client, redis_url, namespace, tmp_path
 ):
     settings = Settings(namespace=namespace, data_dir=tmp_path)
-    with Api(settings, redis_url, keys_fresh_s=-1.0) as api:
+    with Api(settings, redis_url, keys_fresh_s=0.0) as api:
         made = api("POST", "/v1/admin/keys", json={"role": "admin", "name": "shop"})
         assert made.status_code == 201
         assert api("GET", "/v1/stats").status_code == 401
