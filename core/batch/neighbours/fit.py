@@ -41,7 +41,8 @@ def fit(pairs: Interactions, config: NeighboursConfig) -> Neighbours:
         _, divided = normalised_likes(pairs, config.user_exponent, config.item_exponent)
         own = np.divide(1.0, divided, out=np.zeros_like(divided), where=divided > 0.0)
     exponents = config.user_exponent, config.item_exponent
-    return replace(found, joining=Joining(own.astype(np.float32), config.exact, *exponents))
+    joining = Joining(own.astype(np.float32), config.exact, *exponents)
+    return replace(found, joining=joining).smaller()
 
 
 def kept_of(n_items: int, wanted: int) -> int:

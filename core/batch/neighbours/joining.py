@@ -16,7 +16,6 @@ from scipy import sparse
 
 from core.batch.neighbours.model import Joining, Neighbours
 from core.batch.takers import NewPairs, Takers
-from core.kernels import neighbours as kernels
 from core.types import F32, I32
 
 MOST_KEPT = 2_000_000
@@ -31,7 +30,7 @@ def columns(model: Neighbours, joining: Joining, takers: Takers, new: NewPairs) 
     As in a fit, an item keeps a strength only if it is one of its strongest.
     """
     m, n = new.items.size, model.n_items
-    most = max(1, min(model.neighbour.shape[1], MOST_KEPT // max(m, 1)))
+    most = max(1, min(model.k, MOST_KEPT // max(m, 1)))
     at_once = max(1, BLOCK // max(n, 1))
     kept = [
         _strongest(model, column, most)
@@ -73,8 +72,7 @@ def _row(model: Neighbours, joining: Joining, takers: Takers, user: int) -> F32:
     taken[items] = likes
     if not joining.exact:
         return taken
-    expected = np.zeros(model.n_items, np.float32)
-    kernels.add_rows(items, likes, model.neighbour, model.strength, expected)
+    expected = model.sums(items, likes)
     return np.asarray(taken * (1.0 + model.diagonal) - expected, np.float32)
 
 

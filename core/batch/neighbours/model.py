@@ -9,6 +9,7 @@ import numpy as np
 from core.errors import ShapeError
 from core.interactions import Interactions
 from core.kernels import neighbours as kernels
+from core.kernels import rows
 from core.types import F32, F64, I32
 
 FEW = 4
@@ -46,6 +47,9 @@ class Neighbours:
     """(n, k); 0 where an item has fewer than k neighbours."""
     joining: Joining | None = None
     """None in models of earlier versions, which no item can join."""
+    of_dense: int | None = None
+    """k of a model whose rows hold all n items in order, with 0 for those that are not kept; None:
+    the rows hold k items."""
 
     def __post_init__(self) -> None:
         if self.neighbour.ndim != 2 or self.neighbour.shape != self.strength.shape:
@@ -56,6 +60,36 @@ class Neighbours:
             raise ShapeError(f"neighbours must be item numbers in 0 .. {n - 1}")
         if self.joining is not None and self.joining.own.shape != (n,):
             raise ShapeError(f"own has shape {self.joining.own.shape} for {n} items")
+
+    @classmethod
+    def dense(cls, strength: F32, k: int, joining: Joining | None = None) -> "Neighbours":
+        """Return a model from the strengths between all items (n, n), of which k a row count.
+
+        >>> model = Neighbours.dense(np.array([[0, 1], [1, 0]], np.float32), 1)
+        >>> model.scores(np.array([0], np.int32)).tolist()
+        [-inf, 1.0]
+        """
+        n = len(strength)
+        # one row in memory, seen n times
+        items = np.broadcast_to(np.arange(n, dtype=np.int32), (n, n))
+        return cls(items, strength, joining, k)
+
+    @property
+    def k(self) -> int:
+        """Return how many neighbours an item may keep."""
+        return self.neighbour.shape[1] if self.of_dense is None else self.of_dense
+
+    def smaller(self) -> "Neighbours":
+        """Return the model with dense rows, which are added faster, unless they take more memory.
+
+        A neighbour takes 8 bytes, a place of a dense row 4.
+        """
+        if self.of_dense is not None or 2 * self.k < self.n_items:
+            return self
+        strength = np.zeros((self.n_items, self.n_items), np.float32)
+        for row, items, own in zip(strength, self.neighbour, self.strength, strict=True):
+            row[items[own != 0.0]] = own[own != 0.0]
+        return Neighbours.dense(strength, self.k, self.joining)
 
     @property
     def n_items(self) -> int:
@@ -78,8 +112,13 @@ class Neighbours:
     @cached_property
     def weakest(self) -> F32:
         """Return the least size of a strength that each item keeps, (n,); 0 if it keeps all."""
-        least: F32 = np.abs(self.strength).min(axis=1, initial=np.float32(np.inf))
-        return least
+        size = np.abs(self.strength)
+        if self.of_dense is None:
+            least: F32 = size.min(axis=1, initial=np.float32(np.inf))
+            return least
+        kept = np.count_nonzero(size, axis=1) >= self.k
+        size[size == 0.0] = np.inf
+        return np.where(kept, size.min(axis=1, initial=np.float32(np.inf)), np.float32(0.0))
 
     def knows(self, item_ix: I32, target: F32 | None = None) -> bool:
         """Return whether a history has a like of an item that has neighbours."""
@@ -93,20 +132,28 @@ class Neighbours:
 
     def scores(self, item_ix: I32, weight: F32 | None = None, target: F32 | None = None) -> F32:
         """Return the score of each item (n,); -inf where no item of the history speaks of it."""
-        scores = np.zeros(self.n_items, np.float32)
-        amount = self._amounts(item_ix, weight, target)
-        kernels.add_rows(item_ix, amount, self.neighbour, self.strength, scores)
+        scores = self.sums(item_ix, self._amounts(item_ix, weight, target))
         scores[scores == 0.0] = -np.inf
         return scores
 
-    def scores_of(self, rows: Interactions) -> F32:
+    def sums(self, item_ix: I32, amount: F32) -> F32:
+        """Return sum_i r_i s_iy of each item y (n,) for amounts r (h,)."""
+        found = np.zeros(self.n_items, np.float32)
+        if self.of_dense is None:
+            kernels.add_rows(item_ix, amount, self.neighbour, self.strength, found)
+        else:
+            some = amount != 0.0
+            rows.add_rows(item_ix[some], amount[some], self.strength, found)
+        return found
+
+    def scores_of(self, histories: Interactions) -> F32:
         """Return the scores of all items for several histories, (users, n)."""
-        scores = np.empty((rows.n_users, self.n_items), np.float32)
-        for user in range(rows.n_users):
-            at = slice(rows.ptr[user], rows.ptr[user + 1])
-            weight = None if rows.weight is None else rows.weight[at]
-            target = None if rows.target is None else rows.target[at]
-            scores[user] = self.scores(rows.item_ix[at], weight, target)
+        scores = np.empty((histories.n_users, self.n_items), np.float32)
+        for user in range(histories.n_users):
+            at = slice(histories.ptr[user], histories.ptr[user + 1])
+            weight = None if histories.weight is None else histories.weight[at]
+            target = None if histories.target is None else histories.target[at]
+            scores[user] = self.scores(histories.item_ix[at], weight, target)
         return scores
 
     def contributions(self, item_ix: I32, weight: F32, target: F32, items: I32) -> F64:

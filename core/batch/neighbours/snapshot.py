@@ -10,12 +10,17 @@ from core.snapshot import About, Snapshot, snapshot_of
 
 def of_neighbours(model: str, fitted: Neighbours, **about: Unpack[About]) -> Snapshot:
     """Return the snapshot of a fitted model."""
-    arrays: dict[str, Any] = {"neighbour": fitted.neighbour, "strength": fitted.strength}
-    if fitted.joining is None:
-        return snapshot_of(model, arrays, {}, about)
-    numbers = {one.name: getattr(fitted.joining, one.name) for one in fields(Joining)}
-    arrays["own"] = numbers.pop("own")
-    return snapshot_of(model, arrays, {"joining": numbers}, about)
+    arrays: dict[str, Any] = {"strength": fitted.strength}
+    parameters: dict[str, Any] = {}
+    if fitted.of_dense is None:
+        arrays["neighbour"] = fitted.neighbour
+    else:
+        parameters["of_dense"] = fitted.of_dense
+    if fitted.joining is not None:
+        numbers = {one.name: getattr(fitted.joining, one.name) for one in fields(Joining)}
+        arrays["own"] = numbers.pop("own")
+        parameters["joining"] = numbers
+    return snapshot_of(model, arrays, parameters, about)
 
 
 def neighbours_of(snapshot: Snapshot) -> Neighbours:
@@ -25,6 +30,9 @@ def neighbours_of(snapshot: Snapshot) -> Neighbours:
         joining = snapshot.parameters.get("joining")
         if joining is not None:
             joining = Joining(arrays["own"], **joining)
+        if "of_dense" in snapshot.parameters:
+            k = int(snapshot.parameters["of_dense"])
+            return Neighbours.dense(arrays["strength"], k, joining)
         return Neighbours(arrays["neighbour"], arrays["strength"], joining)
     except (KeyError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of neighbours of items: {error}") from error

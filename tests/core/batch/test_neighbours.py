@@ -153,6 +153,37 @@ def test_only_the_strongest_neighbours_are_kept():
         assert np.abs(few[kept]).min() >= np.sort(np.abs(all_of_them))[-5]
 
 
+def test_dense_rows_say_what_the_neighbours_say():
+    pairs = ranking.tribes()
+    k = pairs.n_items // 2
+    sparse_model = fit(pairs, replace(GRAPH, neighbours=k - 1))
+    assert (sparse_model.of_dense, sparse_model.strength.shape[1]) == (None, k - 1)
+    some = fit(pairs, replace(GRAPH, neighbours=k + 1))
+    assert (some.of_dense, some.strength.shape) == (k + 1, (pairs.n_items, pairs.n_items))
+    whole = fit(pairs, GRAPH)
+    for row, every in zip(some.strength, whole.strength, strict=True):
+        kept = np.flatnonzero(row)
+        assert kept.size <= k + 1
+        assert row[kept].tolist() == every[kept].tolist()
+    # the same strengths in both forms
+    neighbour = np.argsort(-np.abs(some.strength), axis=1, kind="stable")[:, : k + 1]
+    neighbour = np.sort(neighbour, axis=1).astype(np.int32)
+    strength = np.take_along_axis(some.strength, neighbour, axis=1)
+    rows = Neighbours(neighbour, strength, some.joining)
+    again = rows.smaller()
+    assert again.strength.tobytes() == some.strength.tobytes()
+    assert rows.weakest.tolist() == some.weakest.tolist()
+    assert rows.diagonal.tolist() == some.diagonal.tolist()
+    assert rows.learned.tolist() == some.learned.tolist()
+    items, weight = np.array([3, 8, 21], np.int32), np.array([1.0, 0.5, 2.0], np.float32)
+    target = np.array([1, 0, 1], np.float32)
+    own = items, weight, target
+    np.testing.assert_allclose(some.scores(*own), rows.scores(*own), rtol=1e-5, atol=1e-7)
+    every = np.arange(pairs.n_items, dtype=np.int32)
+    np.testing.assert_array_equal(some.contributions(*own, every), rows.contributions(*own, every))
+    assert some.similar(3).tolist() == rows.similar(3).tolist()
+
+
 def test_what_is_kept_is_bounded_in_all():
     for n_items in (1, 100, 50_000, 1_000_000, 100_000_000):
         assert 1 <= kept_of(n_items, EVERY) <= min(n_items, EVERY)
@@ -261,8 +292,9 @@ def test_a_trial_ranks_as_the_fitted_model_does():
         assert trials.score(config) == pytest.approx(trials.score_of(lambda at, s=scores: s[at]))
 
 
-def test_a_snapshot_restores_the_same_bits():
-    made = fit(ranking.tribes(), GRAPH)
+@pytest.mark.parametrize("k", [EVERY, 5])
+def test_a_snapshot_restores_the_same_bits(k):
+    made = fit(ranking.tribes(), replace(GRAPH, neighbours=k))
     snapshot = of_neighbours("neighbours", made, **ABOUT)
     again = neighbours_of(mapped(snapshot.manifest, b"".join(blob(snapshot))))
     items = np.array([1, 9], np.int32)
@@ -270,7 +302,7 @@ def test_a_snapshot_restores_the_same_bits():
 
 
 def test_a_snapshot_of_something_else_is_refused():
-    made = of_neighbours("neighbours", fit(ranking.tiny(), GRAPH), **ABOUT)
+    made = of_neighbours("neighbours", fit(ranking.tiny(), replace(GRAPH, neighbours=1)), **ABOUT)
     far = {**made.arrays, "neighbour": made.arrays["neighbour"] + np.int32(1)}
     for wrong in (
         replace(made, arrays={"strength": made.arrays["strength"]}),
