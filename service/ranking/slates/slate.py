@@ -116,6 +116,7 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     """Return the items of the pool that are most similar to an item.
 
     The same people like them, or, for an item that no trained model knows, took them close to it.
+    An item that the ranker has not learned stands where what is said of it puts it.
     """
     able = sorted(
         (one for one in lineup.models.values() if one.family.compares_items),
@@ -124,12 +125,47 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     asked = [ranker for ranker in able if wanted.model in {None, ranker.strategy}]
     for ranker in asked:
         if ranker.has(item):
-            picks = picks_of(*ranker.similar(item, pool, wanted.n), ranker.strategy)
-            return _slate(lineup.origin([ranker]), picks, wanted, None, more=len(picks) == wanted.n)
+            placing = _placing(able, item) if wanted.model is None else None
+            return _like(lineup, item, pool, wanted, ranker, placing)
     reason = UNLEARNED if asked else inactive(wanted.model)
     popular = lineup.popular
     picks = picks_of(*popular.best(NOBODY, pool, wanted.n).ranked, popular.strategy)
     return _slate(lineup.origin([popular]), picks, wanted, reason, more=len(picks) == wanted.n)
+
+
+def _placing(able: Sequence[Ranker], item: int) -> Ranker | None:
+    """Return a ranker that places an item and others by their documents, if there is one."""
+    return next((one for one in able if one.family.places_items and one.has(item)), None)
+
+
+def _like(
+    lineup: Lineup, item: int, pool: Pool, wanted: Wanted, ranker: Ranker, placing: Ranker | None
+) -> Slate:
+    """Return the items most like one that a ranker knows."""
+    picks = picks_of(*ranker.similar(item, pool, wanted.n), ranker.strategy)
+    origin = lineup.origin([ranker])
+    if placing is None or placing is ranker:
+        return _slate(origin, picks, wanted, None, more=len(picks) == wanted.n)
+    placed = picks_of(*placing.similar(item, pool, wanted.n), placing.strategy)
+    unlearned = [None if ranker.has(pick.item) else pick for pick in placed]
+    both = lineup.origin([ranker, placing])
+    picks = _inserted(picks, unlearned)[: wanted.n]
+    made_by = both if any(pick.strategy != ranker.strategy for pick in picks) else origin
+    return _slate(made_by, picks, wanted, None, more=len(picks) == wanted.n, pages=both)
+
+
+def _inserted(picks: Sequence[Pick], others: Sequence[Pick | None]) -> list[Pick]:
+    """Return the picks with each of the others at the place that it has in its own list.
+
+    The list ends where the picks do: places beyond would depend on how many were asked for.
+    """
+    joined, left = [], iter(picks)
+    for other in [*others, *[None] * len(picks)]:
+        pick = other or next(left, None)
+        if pick is None:
+            break
+        joined.append(pick)
+    return joined
 
 
 def _slate(
