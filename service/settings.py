@@ -149,7 +149,7 @@ class Settings(BaseSettings):
     dedupe_window: Annotated[int, Field(ge=0)] = 1_000_000
     """Number of latest event ids that a partition remembers, to detect duplicates."""
     dedupe_max_age_h: Annotated[float, Field(gt=0)] = 24
-    """Hours for which an event id is remembered."""
+    """Hours for which an event id is remembered, longer if few events arrive."""
     max_array: Annotated[int, Field(ge=1)] = 10_000
     """Maximum rows in one JSON array."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 16 << 20

@@ -1,7 +1,8 @@
 """Detection of duplicates: the digests of the last events with an id, in a bounded window.
 
-The time is the one that the api process wrote to the log, never the learner's clock, so that a
-replay drops the same events.
+Ages are counted in the times that api processes wrote to the log, never by the learner's clock, so
+that a replay drops the same events. The clock of an api process may jump: from one entry to the
+next an age grows by a minute at most, so a wrong clock makes the window forget later, never sooner.
 """
 
 from collections import deque
@@ -13,7 +14,23 @@ from core.kernels.window import window
 from core.types import I64, U8
 from service.store.profiles.dedupe_chunk import DedupeChunk
 
-_NEVER = np.iinfo(np.int64).min
+LONGEST_STEP_MS = 60_000
+"""How far one entry of the log may advance the age of what is remembered."""
+
+
+class _Ages:
+    """Turns the times of entries, in their order, into ages that never jump and never go back."""
+
+    def __init__(self) -> None:
+        self._latest_ms: int | None = None
+        self.now_ms = 0
+
+    def at(self, appended_ms: int) -> int:
+        """Return the age of the log at its next entry."""
+        before = appended_ms if self._latest_ms is None else self._latest_ms
+        self.now_ms += min(max(appended_ms - before, 0), LONGEST_STEP_MS)
+        self._latest_ms = max(appended_ms, before)
+        return self.now_ms
 
 
 class DedupeWindow:
@@ -25,21 +42,20 @@ class DedupeWindow:
         self._ring_ms = np.zeros(max(size, 1), dtype=np.int64)
         self._table = np.full(1 << (2 * max(size, 1) - 1).bit_length(), -1, dtype=np.int32)
         self._ends: I64 = np.zeros(2, dtype=np.int64)
-        self._horizon = _NEVER
+        self._read, self._kept = _Ages(), _Ages()
         self._stored: deque[tuple[int, int]] = deque()
         self._stored_digests = 0
 
-    def repeats(self, digests: bytes, now_ms: int) -> U8:
+    def repeats(self, digests: bytes, appended_ms: int) -> U8:
         """Return 1 for each digest that is in the window, and add the others to the window."""
         numbers = np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 2)
         repeated = np.zeros(len(numbers), dtype=np.uint8)
         if self._size and len(numbers):
-            # never goes back, although the clocks of two api processes may differ
-            self._horizon = max(self._horizon, now_ms - self._max_age_ms)
+            age_ms = self._read.at(appended_ms)
             window(
                 numbers,
-                now_ms,
-                self._horizon,
+                age_ms,
+                age_ms - self._max_age_ms,
                 self._ring,
                 self._ring_ms,
                 self._table,
@@ -65,8 +81,9 @@ class DedupeWindow:
         return gone
 
     def _count(self, chunk: DedupeChunk) -> None:
-        self._stored.append((chunk.appended_ms, len(chunk)))
+        self._stored.append((self._kept.at(chunk.appended_ms), len(chunk)))
         self._stored_digests += len(chunk)
 
-    def _is_obsolete(self, now_ms: int, n: int) -> bool:
-        return self._stored_digests - n >= self._size or now_ms < self._horizon
+    def _is_obsolete(self, age_ms: int, n: int) -> bool:
+        too_many = self._stored_digests - n >= self._size
+        return too_many or age_ms < self._read.now_ms - self._max_age_ms

@@ -104,7 +104,7 @@ def _follow_a_little() -> None:
 
 
 def _remember_a_little() -> None:
-    DedupeWindow(1, 1).repeats(bytes(DIGEST_BYTES), now_ms=0)
+    DedupeWindow(1, 1).repeats(bytes(DIGEST_BYTES), appended_ms=0)
 
 
 def _rank_a_little() -> None:

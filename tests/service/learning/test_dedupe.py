@@ -1,9 +1,11 @@
 import hashlib
 
+import pytest
+
 from service.learning.dedupe import DedupeWindow
 from service.store.profiles.dedupe_chunk import DedupeChunk
 
-HOUR = 3_600_000
+MINUTE, HOUR = 60_000, 3_600_000
 
 
 def digests(*names: str) -> bytes:
@@ -16,17 +18,51 @@ def test_a_repeat_is_found_within_one_entry_and_across_entries():
     assert window.repeats(digests("b", "c"), 1).tolist() == [1, 0]
 
 
+def pass_time(window: DedupeWindow, first_ms: int, last_ms: int) -> None:
+    """Let events arrive all the time."""
+    for ms in range(first_ms, last_ms, MINUTE):
+        window.repeats(digests(f"at {ms}"), ms)
+
+
 def test_the_window_forgets_by_number_and_by_age():
     window = DedupeWindow(2, HOUR)
     window.repeats(digests("a", "b", "c"), 0)
     assert window.repeats(digests("a"), 1).tolist() == [0]
-    assert window.repeats(digests("c"), 2 + HOUR).tolist() == [0]
+    window = DedupeWindow(1_000, HOUR)
+    window.repeats(digests("a"), 0)
+    pass_time(window, MINUTE, HOUR)
+    assert window.repeats(digests("a"), HOUR).tolist() == [1]
+    assert window.repeats(digests("a"), HOUR + MINUTE).tolist() == [0]
+
+
+@pytest.mark.parametrize("jump_ms", [48 * HOUR, -48 * HOUR])
+def test_a_clock_that_jumps_makes_nothing_forgotten(jump_ms: int):
+    """Whether it stays wrong, or beside another that is right."""
+    window, stored = DedupeWindow(1_000, 24 * HOUR), []
+
+    def arrives(name: str, ms: int) -> bool:
+        repeated = bool(window.repeats(digests(name), ms)[0])
+        chunk = DedupeChunk(ms, b"" if repeated else digests(name))
+        stored.append(chunk)
+        del stored[: window.store([chunk])]
+        return repeated
+
+    start = 1_790_000_000_000
+    assert not arrives("a", start)
+    for n in range(30):
+        assert not arrives(f"wrong {n}", start + jump_ms + n)
+        assert not arrives(f"right {n}", start + n)
+    assert arrives("a", start + 100)
+    assert arrives("a", start + jump_ms + 100)
+    again = DedupeWindow(1_000, 24 * HOUR)
+    again.load(stored)
+    assert again.repeats(digests("a", "wrong 3", "right 3"), start + 200).tolist() == [1, 1, 1]
 
 
 def test_a_clock_that_goes_back_brings_nothing_back():
-    window = DedupeWindow(10, HOUR)
+    window = DedupeWindow(1_000, HOUR)
     window.repeats(digests("a"), 0)
-    window.repeats(digests("b"), 2 * HOUR)
+    pass_time(window, MINUTE, 2 * HOUR)
     assert window.repeats(digests("a"), 0).tolist() == [0]
 
 
@@ -52,8 +88,9 @@ def test_a_window_loaded_from_its_chunks_is_the_same():
 
 
 def test_old_chunks_may_go():
-    window = DedupeWindow(100, HOUR)
-    window.repeats(digests("a"), 0)
-    assert window.store([DedupeChunk(0, digests("a"))]) == 0
-    window.repeats(digests("b"), HOUR + 1)
-    assert window.store([DedupeChunk(HOUR + 1, digests("b"))]) == 1
+    window, gone = DedupeWindow(1_000, HOUR), []
+    for minute in range(62):
+        chunk = DedupeChunk(minute * MINUTE, digests(str(minute)))
+        window.repeats(chunk.digests, chunk.appended_ms)
+        gone.append(window.store([chunk]))
+    assert gone == [0] * 61 + [1]
