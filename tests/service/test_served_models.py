@@ -14,9 +14,13 @@ from core.snapshot import Snapshot
 from service.errors import StoreUnavailable
 from service.ranking.trained.fold_in import FoldIn
 from service.served_models import ActiveModel, ActiveModels
+from service.settings import Settings
 from service.store.connection import connect
+from service.store.identity.survey import survey
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
+from service.store.namespace import open_namespace
+from service.store.namespaces import delete_keys
 from tests.models import activated, published
 from tests.server import PrivateServer, wait_until
 
@@ -67,6 +71,25 @@ def test_the_model_that_the_registry_names_is_served(
         ("model_activated", "fbgd"),
         ("model_activated", "ocmf"),
     }
+
+
+def test_models_outlive_a_store_that_is_emptied_after_a_rollback(
+    models: ActiveModels, registry: Registry, client: redis.Redis, namespace: str
+) -> None:
+    first = activated(registry)
+    models.refresh()
+    open_namespace(client, Settings(namespace=namespace))
+    seen = survey(client, namespace, 1)
+    # a rollback that was healed, then a store that cannot be trusted
+    models.forget(seen, went_back=True)
+    models.hold(seen)
+    delete_keys(client, namespace)
+    models.refresh()
+    assert serving(models) == {"fbgd": first.version}
+    # an operator has accepted the empty store
+    models.forget(seen, went_back=True)
+    models.refresh()
+    assert serving(models) == {}
 
 
 def test_a_model_is_warmed_before_it_serves(models: ActiveModels, registry: Registry) -> None:

@@ -1,9 +1,12 @@
 """On the wire: gzip both ways, and HEAD where GET is."""
 
+import contextlib
 import gzip
 import json
 import os
 import re
+import select
+import socket
 import zlib
 from collections.abc import Iterator
 
@@ -11,7 +14,7 @@ import httpx
 import pytest
 
 from service.api.roles import ROLES
-from service.http.compression import LEAST_BYTES
+from service.http.compression import EMPTY_PIECES, LEAST_BYTES
 from service.settings import Settings
 from tests.api import JSON, NDJSON, Api, check_problem, served
 from tests.service.route_requests import IDS
@@ -106,6 +109,30 @@ def test_what_unpacks_to_too_much_is_refused(redis_url: str, namespace: str) -> 
         random = gzip.compress(os.urandom(1 << 20).hex().encode())
         answer = api("POST", "/v1/events/stream", content=random, headers=NDJSON | GZIP)
         assert answer.json()["rejected"][0]["code"] == "line_too_long"
+
+
+def test_a_body_of_empty_pieces_has_an_end(redis_url: str, namespace: str) -> None:
+    """Each member unpacks to nothing, so no bound on what a body unpacks to would ever end it."""
+    empty, row = gzip.compress(b""), gzip.compress(json.dumps(EVENT).encode())
+    settings = Settings(namespace=namespace)
+    with served(settings, redis_url) as address, socket.create_connection(address, 60) as client:
+        client.sendall(
+            b"POST /v1/events/stream HTTP/1.1\r\nhost: localhost\r\ncontent-encoding: gzip\r\n"
+            b"content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        chunk = b"%x\r\n%b\r\n" % (len(empty), empty)
+        sent = 0
+        while not select.select([client], [], [], 0)[0]:
+            assert sent < 200_000, "the body goes on for ever"
+            with contextlib.suppress(ConnectionError):
+                client.sendall(chunk * 100)
+            sent += 100
+        assert client.recv(65_536).startswith(b"HTTP/1.1 400")
+    with Api(settings, redis_url) as api:
+        for members, status in ((EMPTY_PIECES, 202), (EMPTY_PIECES + 1, 400)):
+            body = empty * members + row
+            answer = api("POST", "/v1/events/stream", content=body, headers=NDJSON | GZIP)
+            assert answer.status_code == status, answer.text
 
 
 # --- compressed answers -------------------------------------------------------------------------

@@ -9,18 +9,24 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from service.http.admission import Admission, Refusal
 from service.limits import Limits
 from service.settings import Settings
-from tests.api import exchange, served
+from service.store.connection import connect
+from tests.api import Api, exchange, served
+from tests.server import PrivateServer, wait_until
 from tests.service.raw_clients import HELLO, Address, check_refused, is_cut_off, received
 
 SOON = {"header_s": 0.2, "body_s": 0.2}
 PUT = b"PUT /v1/items/a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+LONG = json.dumps({"words": ["x" * 1_000] * 58}).encode()
+"""Features of a document, nearly as long as a line may be."""
 HALF_BODY = PUT + b"content-length: 1000\r\n\r\n{"
 
 
@@ -177,6 +183,58 @@ def test_the_limit_on_open_files_is_raised_where_it_is_too_low() -> None:
     )
     out = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["16", "300", "500", "756", "744", "1000"]
+
+
+def test_a_client_that_never_reads_its_answer_must_go(redis_url: str) -> None:
+    """The answer is larger than what the system keeps for a connection."""
+    lines = b"".join(b'{"item": "long-%d", "features": %b}\n' % (n, LONG) for n in range(250))
+    upload = (
+        b"POST /v1/items HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\n"
+        b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(lines)
+    )
+    one = {"connections_per_address": 1, "count_loopback": True}
+    with limited(redis_url, header_s=1, **one) as address, socket.socket() as client:
+        with connected(address, upload + lines) as uploading:
+            assert b'"accepted":250' in received(uploading)
+        # before it connects: the system may then send little ahead
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.connect(address)
+        client.sendall(b"GET /v1/items?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+
+        def has_room() -> bool:
+            answer = exchange(address, HELLO.removesuffix(b"host: localhost\r\n"))
+            return answer.startswith(b"HTTP/1.1 200")
+
+        assert not has_room()
+        wait_until(has_room)
+
+
+def test_what_an_array_holds_is_counted_until_it_is_written(
+    private_server: PrivateServer, tmp_path: Path
+) -> None:
+    settings = Settings(data_dir=tmp_path, limits=Limits(body_bytes_held=1 << 20))
+    rows = [{"item": f"i{n}", "features": json.loads(LONG)} for n in range(12)]
+    with (
+        Api(settings, private_server.url) as api,
+        connect(private_server.url, role="test") as client,
+    ):
+        api.ready()
+
+        async def send() -> list[httpx.Response]:
+            # the store takes no documents for now
+            client.client_pause(60_000, all=False)
+            waiting = client.info("clients")["blocked_clients"]
+            first = asyncio.create_task(api.client.post("/v1/items", json=rows))
+            await asyncio.to_thread(
+                wait_until, lambda: client.info("clients")["blocked_clients"] > waiting
+            )
+            second = await api.client.post("/v1/items", json=rows)
+            client.client_unpause()
+            return [await first, second, await api.client.post("/v1/items", json=rows)]
+
+        answers = api.run(send())
+    assert [answer.status_code for answer in answers] == [200, 503, 200]
+    assert answers[1].json()["code"] == "overloaded"
 
 
 def test_bodies_of_all_clients_have_one_bound(redis_url: str) -> None:

@@ -93,6 +93,24 @@ def test_a_new_learner_goes_on_behind_what_was_set_aside(learner_of, feed, clien
     assert (letter.first, letter.last, letter.n) == (1, 4, 4)
 
 
+def test_the_commit_of_a_letter_counts_nothing_that_comes_after_it(learner_of, feed, client):
+    """A learner that dies between the two commits leaves what came after for the next one."""
+    learner = learner_of()
+    feed.append(ONE)
+    feed.append_packed(b"nonsense", 1)
+    feed.append([Event("bob", "a", 4), Event("bob", "b", 2)])
+    # the letter is found while the first event is committed, and waits for the next batch
+    assert learner.step(block_ms=0) == 1
+    [(letter, _)] = learner._commits
+    assert letter.dead is not None
+    learner._learn_batch(learner._backlog)
+    learner._finish(but=1)
+    state = read_state(client, feed.keys)
+    assert (state.watermark, state.learned, state.dead_letters) == (2, 1, 1)
+    learner_of().drain()
+    assert read_state(client, feed.keys).learned == 3
+
+
 def test_a_learner_stops_before_it_loses_a_letter(learner_of, feed, client):
     learner = learner_of()
     for _ in range(KEPT + 1):
