@@ -20,6 +20,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
     WrapValidator,
+    computed_field,
     model_validator,
 )
 from pydantic.config import JsonDict
@@ -29,6 +30,7 @@ from service.api.times import read_ms, rfc3339
 from service.http.cursors import CURSOR
 from service.http.faults import NAME, unknown
 from service.ids import MAX_ID_LENGTH, id_fault, is_id
+from service.rec_ids import model_prefix
 
 T = TypeVar("T")
 
@@ -37,6 +39,20 @@ class Answer(BaseModel):
     """Base of all answers."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class OfModel(Answer):
+    """An answer of a model: its version, and the short form of it."""
+
+    model_version: str | None
+    """The version of the model; null without one."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def short_version(self) -> str | None:
+        """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
+        asked for; null without a trained or online model."""
+        return model_prefix(self.model_version or "") or None
 
 
 class Request(BaseModel):

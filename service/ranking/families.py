@@ -106,6 +106,7 @@ FAMILIES: Families = table(
             number=4,
             title="Online model",
             about="Learns from every rating within milliseconds.",
+            score_kind="stars",
             reasons=Reasons(
                 unlearned="the online model has learned no items yet: send ratings",
                 no_user="the online model knows users by their own ratings only: "
@@ -120,6 +121,7 @@ FAMILIES: Families = table(
             number=6,
             title="Popular",
             about="Lists what most people liked.",
+            score_kind="count",
             for_everybody=True,
             reads_history=False,
             serves_without_history=True,
@@ -129,6 +131,7 @@ FAMILIES: Families = table(
             number=7,
             title="Trending",
             about="Lists what many people liked lately.",
+            score_kind="count",
             for_everybody=True,
             reads_history=False,
             serves_without_history=True,
@@ -138,6 +141,7 @@ FAMILIES: Families = table(
             number=8,
             title="What others went on to",
             about="Lists what others went on to after the items that the user saw last.",
+            score_kind="count",
             compares_items=True,
             explains=True,
             reasons=Reasons(
@@ -188,6 +192,7 @@ FAMILIES: Families = table(
             number=12,
             title="Latest",
             about="Lists what was added last.",
+            score_kind="days",
             for_everybody=True,
             mixes=False,
             judged=False,
@@ -198,9 +203,20 @@ FAMILIES: Families = table(
 )
 
 _NUMBERS = {family.number: family.strategy for family in FAMILIES.values()} | {5: MIXTURE}
+_TITLES = {name: family.title for name, family in FAMILIES.items()} | {MIXTURE: "Mixture"}
 STRATEGIES: tuple[Strategy, ...] = tuple(_NUMBERS.get(n, "") for n in range(max(_NUMBERS) + 1))
 """All strategies by number, empty for a number without a family. Logs and recommendation ids store
 the numbers."""
+
+
+def title_of(strategy: Strategy) -> str:
+    """Return the name of a strategy for people; of an unknown one, the strategy itself.
+
+    >>> title_of("fbgd"), title_of("mixture"), title_of("of-old")
+    ('Matrix factorisation', 'Mixture', 'of-old')
+    """
+    return _TITLES.get(strategy, strategy)
+
 
 if TYPE_CHECKING:
     AnyStrategy: TypeAlias = Strategy

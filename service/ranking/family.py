@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from core.recipe_settings import RecipeSettings
 from core.snapshot import Snapshot
@@ -11,6 +11,11 @@ from service.ranking.strategies import Strategy
 
 if TYPE_CHECKING:
     from service.ranking.ranker import Ranker
+
+
+ScoreKind: TypeAlias = Literal["probability", "stars", "likeness", "count", "days", "rank_sum"]
+"""What a score is: the probability of being taken next, a predicted rating, how well an item fits
+(no fixed scale), counted events, days since 1970, or a sum over the lists that hold an item."""
 
 
 class Published(NamedTuple):
@@ -45,8 +50,11 @@ class Family:
     number: int
     """Its number in logs and recommendation ids; never changed, never given to another family."""
     title: str
+    """Its name for people; answers show it beside the strategy."""
     about: str
     """One sentence for people who do not know the papers."""
+    score_kind: ScoreKind = "likeness"
+    """What its scores are, where it ranks alone."""
     recipes: tuple[RecipeSettings[Any], ...] = ()
     """How it is trained; reasons and docs suggest the first. Empty: the family is not trained."""
     read: "Callable[[Family, Published], Ranker] | None" = None

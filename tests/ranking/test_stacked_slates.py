@@ -211,8 +211,10 @@ def test_a_ranker_that_is_better_alone_answers_alone():
     me = asker([3, 7, 11])
     made = shown(world(arm="neighbours"), me, everything(me))
     assert made.origin.strategy == "neighbours"
-    assert made.score_kind == "own"
+    assert made.score_kind == "likeness"
     fused = shown(world(arm=FUSION), me, everything(me))
     assert fused.score_kind == "rank_sum"
     named = shown(world(), me, everything(me), model="fbgd")
-    assert named.origin.strategy == "fbgd"
+    assert (named.origin.strategy, named.score_kind) == ("fbgd", "likeness")
+    counted = shown(world(), me, everything(me), model="popular")
+    assert (counted.origin.strategy, counted.score_kind) == ("popular", "count")

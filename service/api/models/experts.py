@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from service.api.figures import Figure
 from service.api.routing import Route, Runtime
-from service.api.schemas import Answer
+from service.api.schemas import Answer, OfModel
 from service.errors import NotFound
 from service.http.documentation import problems
 from service.ids import sequence_token
@@ -48,7 +48,7 @@ class Expert(Answer):
     """Its cumulative loss minus that of the best expert in hindsight."""
 
 
-class Experts(Answer):
+class Experts(OfModel):
     """The experts of a partition."""
 
     partition: int

@@ -8,8 +8,9 @@ from fastapi import APIRouter
 from core.mixture_weights import LENGTHS
 from service.api.figures import Figure
 from service.api.routing import Route, Runtime
-from service.api.schemas import Answer
+from service.api.schemas import Answer, OfModel
 from service.ids import sequence_token
+from service.ranking.families import FAMILIES, title_of
 from service.store.models.joined_mixture import joined, joined_arms, joined_lengths
 from service.store.models.mixture import ArmRecord, LengthRecord, MixtureRecord, RankerRecord
 
@@ -23,11 +24,18 @@ UNJUDGED = (
 )
 
 
-class Ranker(Answer):
+MIXED = "Makes one list of those of the rankers."
+
+
+class Ranker(OfModel):
     """The quality of one ranker; each positive is judged before it is learned."""
 
     name: str
     """Its strategy."""
+    title: str
+    """Its name for people."""
+    about: str
+    """What it does, in one sentence for people."""
     weight: Figure
     """In the mixture, by all judgements; the weights sum to 1."""
     model_version: str
@@ -188,6 +196,8 @@ async def get_rankers(runtime: Runtime) -> Rankers:
 def _ranker(name: str, record: RankerRecord) -> Ranker:
     return Ranker(
         name=name,
+        title=title_of(name),
+        about=FAMILIES[name].about if name in FAMILIES else MIXED,
         weight=record.weight,
         model_version=record.version or name,
         judged=record.judged,

@@ -9,7 +9,7 @@ from service.api.figures import Measured
 from service.api.schemas import Answer, Page, Request
 from service.api.times import Time, rfc3339
 from service.ids import sequence_token
-from service.ranking.families import TrainedStrategy
+from service.ranking.families import TrainedStrategy, title_of
 from service.served_models import ActiveSet
 from service.store.models.records import MOST_TEXT, SHOWN, ModelChange, ModelRecord
 
@@ -49,6 +49,8 @@ class Model(Versioned):
     """A digest of everything in the model; its first 12 characters name it too."""
     strategy: TrainedStrategy
     """The family of the recipe: lists ask for it as `model`."""
+    title: str
+    """The name of the strategy for people."""
     model: str
     """The recipe."""
     created: Time
@@ -129,6 +131,7 @@ def shown_model(record: ModelRecord, active: dict[str, str], pinned: dict[str, s
     through = record.cuts.get("trained_through", {})
     return Model(
         **{name: values[name] for name in Model.model_fields if name in values},
+        title=title_of(record.strategy),
         created=rfc3339(record.created_ms),
         trained_through=sequence_token({int(part): int(at) for part, at in through.items()}),
         active=active.get(record.strategy) == record.version,

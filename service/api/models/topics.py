@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from service.api.figures import Figure
 from service.api.routing import Route, Runtime, UserId
-from service.api.schemas import Answer
+from service.api.schemas import Answer, OfModel
 from service.ids import sequence_token
 from service.ranking.families import TrainedStrategy
 from service.ranking.ranker import Ranker
@@ -40,7 +40,7 @@ class Topic(Answer):
     """Up to 20 of them, the most typical first."""
 
 
-class Topics(Answer):
+class Topics(OfModel):
     """The topics of the catalogue."""
 
     topics: list[Topic]
@@ -72,7 +72,7 @@ class UserTopic(Answer):
     """Up to five items of the user in it."""
 
 
-class UserTopics(Answer):
+class UserTopics(OfModel):
     """What a user is made of."""
 
     user: str

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from service.api.figures import figure
 from service.api.slates.cursors import make_slate_cursor
 from service.ids import sequence_token
-from service.ranking.families import AnyStrategy, ItemStrategy
+from service.ranking.families import AnyStrategy, ItemStrategy, title_of
+from service.ranking.family import ScoreKind
 from service.ranking.reasons import MOST_NAMED, meant
-from service.ranking.slates.choice import ScoreKind
 from service.rec_ids import encode, model_prefix
 from service.runtime import ApiRuntime
 from service.serving.asked import Answer
@@ -98,6 +98,8 @@ class Slate(Struct):
     """The 12 digits of it that `rec_id` holds and click-through shows; null without a model."""
     strategy: AnyStrategy
     """The strategy that made the list."""
+    title: str
+    """The name of the strategy for people."""
     trained_through: str
     """The last events that its models were trained on."""
     seen_through: str
@@ -114,8 +116,9 @@ class Slate(Struct):
     """Version of each trained model that ranked, by strategy."""
     score_kind: ScoreKind
     """What scores are: `probability`, of being the item that the user takes next, among all that
-    were considered; `rank_sum`, over the lists of several rankers; `own`, those of a single ranker.
-    """
+    were considered; `stars`, the predicted rating; `count`, of weighted events; `likeness`, how
+    well an item fits, on no fixed scale; `days` since 1970; `rank_sum`, over the lists of several
+    rankers."""
     blend: Blend | None
     """With `blend`, if possible: `model_version` then stands for both models and the share."""
 
@@ -158,6 +161,8 @@ class SimilarUsers(Struct):
     """The most similar first."""
     model_version: str | None
     """The version of the model whose vectors were compared; null without one."""
+    short_version: str | None
+    """The 12 digits of it that click-through shows; null without a model."""
     strategy: AnyStrategy | None
     """The strategy of the model."""
     trained_through: str | None
@@ -208,6 +213,7 @@ async def slate_of(
         model_version=origin.version,
         short_version=model_prefix(origin.version) or None,
         strategy=origin.strategy,
+        title=title_of(origin.strategy),
         trained_through=sequence_token(origin.trained_through),
         seen_through=answer.seen_through,
         next_cursor=None if answer.position is None else make_slate_cursor(of, answer.position),

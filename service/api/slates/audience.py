@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 
 from service.api.figures import Figure
 from service.api.routing import Route, Runtime
-from service.api.schemas import Answer, Features, Id, Request, Text
+from service.api.schemas import Answer, Features, Id, OfModel, Request, Text
 from service.http.cursors import CURSOR, InvalidCursor, seal, unseal
 from service.http.documentation import problems
 from service.ids import sequence_token
@@ -63,7 +63,7 @@ class AudienceMember(Answer):
     """The features that raise the score most, the largest first."""
 
 
-class AudienceAnswer(Answer):
+class AudienceAnswer(OfModel):
     """Users with features, the likeliest to like the item first."""
 
     item: str | None

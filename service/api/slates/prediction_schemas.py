@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from service.api.figures import Figure
-from service.api.schemas import Answer, Id, Request
+from service.api.schemas import Answer, Id, OfModel, Request
 from service.ranking.families import PredictingStrategy, StarStrategy
 
 
@@ -40,7 +40,7 @@ class ExpertPart(Answer):
     """Its part in the answer; all sum to 1, and one may be negative."""
 
 
-class PredictedRating(Answer):
+class PredictedRating(OfModel):
     """A predicted rating; `low` to `high` is the central 80 % interval."""
 
     user: str

@@ -20,6 +20,7 @@ from service.api.waiting import reached
 from service.http.documentation import answers
 from service.ids import path_id, sequence_token
 from service.ranking.slates.wanted import Wanted
+from service.rec_ids import model_prefix
 from service.serving.asked import Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
@@ -85,6 +86,7 @@ async def find_similar_users(request: Request) -> Response:
             user=user,
             users=[SimilarUser(name, figure(score)) for name, score in found.users],
             model_version=model.version if model else None,
+            short_version=model_prefix(model.version) or None if model else None,
             strategy=model.strategy if model else None,
             trained_through=sequence_token(model.trained_through) if model else None,
             seen_through=found.seen_through,

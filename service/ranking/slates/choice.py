@@ -1,13 +1,14 @@
 """Choose the rankers of a slate: those that know the asker and weigh enough."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 
 from core.stack.arms import FUSION, STACK
 from core.types import F32
 from service.ranking.asker import Asker
+from service.ranking.family import ScoreKind
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
 from service.ranking.reasons import (
@@ -22,11 +23,6 @@ from service.ranking.strategies import MIXTURE, Strategy
 
 LEAST_WEIGHT = 0.05
 """Least weight of a ranker, as a share of the heaviest; lighter ones change nothing visible."""
-
-
-ScoreKind: TypeAlias = Literal["probability", "rank_sum", "own"]
-"""The meaning of a slate's scores: probabilities of being taken next, sums over the lists that hold
-an item, or the scores of a single ranker."""
 
 
 class Choice(Struct, frozen=True):
@@ -47,8 +43,12 @@ class Choice(Struct, frozen=True):
     @property
     def score_kind(self) -> ScoreKind:
         """Return what the scores are."""
-        kinds: dict[str, ScoreKind] = {STACK: "probability", FUSION: "rank_sum"}
-        return kinds.get(self.arm, "own")
+        if self.stack is not None:
+            return "probability"
+        if len(self.rankers) > 1:
+            return "rank_sum"
+        # a blend adds up scores of two models, each scaled
+        return "likeness" if self.blend else self.rankers[0].family.score_kind
 
     @property
     def arm(self) -> str:

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from core import slate as choices
 from core.types import F32
 from service.ranking.asker import NOBODY, Asker, Computed
+from service.ranking.family import ScoreKind
 from service.ranking.keeping import Made
 from service.ranking.lineup import Lineup, Origin
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.reasons import UNLEARNED, and_, inactive, left_to_popular
-from service.ranking.slates.choice import Choice, ScoreKind, choose
+from service.ranking.slates.choice import Choice, choose
 from service.ranking.slates.explanations import explained
 from service.ranking.slates.exploration import Exploration
 from service.ranking.slates.mixing import Pick, RankedItems, picks_of, ranked_items
@@ -45,7 +46,7 @@ class Slate(Struct, frozen=True):
     """For each pick, past items and their contributions to its score; None: not asked for."""
     made: Sequence[Computed] = ()
     """Results of the rankers that a cache may keep."""
-    score_kind: ScoreKind = "own"
+    score_kind: ScoreKind = "likeness"
     parts: Sequence[Mapping[Strategy, float]] | None = None
     """For each pick of a stack, what each ranker adds to its score; None: not asked for."""
     kept: Made | None = None
@@ -85,8 +86,8 @@ def slate(
     pages = lineup.origin(choice.able) if len(choice.rankers) > 1 and found.owned else origin
     more = len(picks) >= wanted.n or len(picks) < len(found.picks)
     made = _slate(origin, picks, wanted, reason, more=more, pages=pages, made=found.made)
-    if found.owned:
-        made = replace(made, score_kind=choice.score_kind)
+    own = found.owned or not found.picks
+    made = replace(made, score_kind=choice.score_kind if own else lineup.popular.family.score_kind)
     if not wanted.explain:
         kept = _kept(made, found, choice, lineup, pool, wanted) if wanted.plain else None
         return replace(made, kept=kept)
@@ -126,11 +127,13 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     for ranker in asked:
         if ranker.has(item):
             placing = _placing(able, item) if wanted.model is None else None
-            return _like(lineup, item, pool, wanted, ranker, placing)
+            made = _like(lineup, item, pool, wanted, ranker, placing)
+            return replace(made, score_kind=ranker.family.score_kind)
     reason = UNLEARNED if asked else inactive(wanted.model)
     popular = lineup.popular
     picks = picks_of(*popular.best(NOBODY, pool, wanted.n).ranked, popular.strategy)
-    return _slate(lineup.origin([popular]), picks, wanted, reason, more=len(picks) == wanted.n)
+    made = _slate(lineup.origin([popular]), picks, wanted, reason, more=len(picks) == wanted.n)
+    return replace(made, score_kind=popular.family.score_kind)
 
 
 def _placing(able: Sequence[Ranker], item: int) -> Ranker | None:

@@ -51,6 +51,7 @@ def test_a_model_is_shown_with_its_whole_record(api: Api, registry: Registry) ->
         "version": made.version,
         "short_version": made.version[:12],
         "strategy": "fbgd",
+        "title": "Matrix factorisation",
         "model": "fbgd",
         "created": "2026-11-18T12:00:00.000Z",
         "job": "job-1",

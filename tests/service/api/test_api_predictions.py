@@ -21,6 +21,7 @@ def test_cold_users_and_items_get_an_answer(api: Api) -> None:
         "high",
         "experts",
         "model_version",
+        "short_version",
         "strategy",
         "trained_through",
         "seen_through",

@@ -1,5 +1,6 @@
 import pytest
 
+from service.ranking.families import FAMILIES
 from service.settings import Settings
 from service.store.keys import PartitionKeys
 from service.store.models.mixture import (
@@ -38,7 +39,8 @@ def test_before_the_first_judgement_there_is_nothing_to_compare(api):
 
 
 def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
-    rankers = {"popular": ranker(0.2, 10, 0.1, "popular"), "fbgd": ranker(0.8, 10, 0.3, "4f2a")}
+    version = "4f2a" * 16
+    rankers = {"popular": ranker(0.2, 10, 0.1, "popular"), "fbgd": ranker(0.8, 10, 0.3, version)}
     by_length = {
         20: LengthRecord(6, {"popular": 0.1, "fbgd": 0.9}),
         0: LengthRecord(4, {"popular": 0.7, "fbgd": 0.3}),
@@ -49,8 +51,11 @@ def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
     assert [one["name"] for one in body["rankers"]] == ["fbgd", "popular"]
     assert body["rankers"][0] == {
         "name": "fbgd",
+        "title": "Matrix factorisation",
+        "about": FAMILIES["fbgd"].about,
         "weight": 0.8,
-        "model_version": "4f2a",
+        "model_version": version,
+        "short_version": version[:12],
         "judged": 10,
         "mrr": pytest.approx(0.3),
         "ndcg_at_10": pytest.approx(0.6),
