@@ -203,6 +203,9 @@ class Settings(BaseSettings):
     """Milliseconds that ``?min_sequence=`` waits before it answers 503."""
     user_cache_mb: Annotated[int, Field(ge=0)] = 256
     """Size of the cache of users in each api process, in MB; 0: users are read for each request."""
+    watchdog_s: Annotated[float, Field(ge=0)] = 20
+    """Seconds without a sign of life after which ``serve`` kills an api process or a learner and
+    starts it again; 0: never."""
     lease_ms: Annotated[int, Field(ge=100)] = 5_000
     """Milliseconds without a sign of life after which another learner takes over a partition."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -21,6 +21,7 @@ EVENTS = {
     "catalogue_view_failed": "an unexpected error while following the catalogue; it is retried",
     "change_feed_failed": "an unexpected error while following commits of a partition; retried",
     "child_ended": "a child process ended by itself; it is started again after a pause",
+    "child_hangs": "a child process was suspended, or got no processor; it is started again",
     "child_started": "the supervisor started a child process",
     "client_disconnected": "a client left before the end of a body; its complete rows are kept",
     "entry_set_aside": "a log entry could not be learned; it waits in `hedgerow dead-letters`",

@@ -13,17 +13,20 @@ import uvicorn
 from service.app import create_app
 from service.cli import options
 from service.ending import follow_lifeline
-from service.errors import StoreRolledBack
+from service.errors import StoreRolledBack, StoreUnavailable
 from service.http.connections import server_config
 from service.processes.commands import STORE_LOST
+from service.processes.heartbeat import beat
 from service.processes.interpreter import take_short_turns
 from service.processes.listening import STARTED, listen, refuse_open_bind, room_for, url_of
 from service.runtime import api_runtime
 from service.settings import Settings, load_settings
-from service.store.connection import Client, connect
+from service.store.connection import Client, connect, store_errors
 from service.store.namespace import open_namespace
-from service.telemetry import logger, set_up_logs
+from service.telemetry import Outage, logger, set_up_logs
 
+PAUSE_S = 0.25
+"""Seconds between two tries while the store does not answer."""
 STOP_S = 10
 """Seconds that requests under way may take once we are told to stop."""
 
@@ -48,15 +51,20 @@ def api(
     port: options.Port = None,
     listen_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
     lifeline: options.Lifeline = None,
+    heartbeat: options.Heartbeat = None,
 ) -> None:
     """Run one api process with a Redis of yours (HEDGEROW_REDIS_URL)."""
     settings = load_settings(host=host, port=port)
     set_up_logs("api", settings.log_level)
     follow_lifeline(lifeline)
+    beat(heartbeat)
     take_short_turns()
     url = options.given_redis(settings, "api")
     with connect(url, role="api-start") as client:
         # here, where a message can still be plain: inside the app it would be a traceback
+        if lifeline is not None:
+            # others of its kind may serve from memory, and the store may come back
+            _wait_for(client)
         _recognise(settings, client, is_supervised=lifeline is not None)
         refuse_open_bind(settings, client)
     listener = (
@@ -68,6 +76,21 @@ def api(
         # as `serve` does: programs that start us read the address from stdout
         print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
     serve_app(settings, url, listener)
+
+
+def _wait_for(client: Client) -> None:
+    """Return once the store answers."""
+    outage, pause = Outage(), threading.Event()
+    while True:
+        try:
+            with store_errors():
+                client.ping()
+        except StoreUnavailable as error:
+            outage.lasts(error.detail)
+            pause.wait(PAUSE_S)
+        else:
+            outage.over()
+            return
 
 
 def _recognise(settings: Settings, client: Client, *, is_supervised: bool) -> None:

@@ -11,6 +11,7 @@ from service.ending import follow_lifeline
 from service.errors import Superseded
 from service.learning.partition_loop import learn_partition
 from service.processes.commands import SUPERSEDED
+from service.processes.heartbeat import beat
 from service.processes.interpreter import take_short_turns
 from service.settings import load_settings
 from service.store.connection import connect
@@ -24,6 +25,7 @@ app = options.verb()
 def learner(
     partition: Annotated[int, typer.Option(min=0, help="Partition to learn.")] = 0,
     lifeline: options.Lifeline = None,
+    heartbeat: options.Heartbeat = None,
 ) -> None:
     """Run the learner of one partition with a Redis of yours (HEDGEROW_REDIS_URL).
 
@@ -36,6 +38,7 @@ def learner(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     follow_lifeline(lifeline)
+    beat(heartbeat)
     take_short_turns()
     url = options.given_redis(settings, "learner")
     if lifeline is None:

@@ -25,6 +25,8 @@ DataDir = Annotated[
 ]
 Lifeline = Annotated[int | None, typer.Option(hidden=True)]
 """Read end of a pipe that closes when the process that started us is gone."""
+Heartbeat = Annotated[int | None, typer.Option(hidden=True)]
+"""Write end of a pipe for signs of life."""
 Url = Annotated[
     str | None,
     typer.Option(

@@ -19,6 +19,8 @@ class Supervised:
     """File descriptors that the process inherits."""
     essential: bool = True
     """Whether the service stops if the process keeps ending; it serves without a trainer."""
+    gives_signs: bool = True
+    """Whether the process gives signs of life, and is killed without them."""
     ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
 
     def ended_too_often(self, now: float) -> bool:

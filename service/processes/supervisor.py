@@ -24,6 +24,7 @@ from service.processes.commands import (
     compile_kernels,
     how_it_ended,
 )
+from service.processes.heartbeat import Heartbeat
 from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
 from service.processes.supervised import ENDS_ALLOWED, FIRST_PAUSE_S, WITHIN_S, Supervised
 from service.settings import Settings, environment, without_hedgerow
@@ -124,7 +125,8 @@ class Supervisor:
 
     def _trainers(self) -> Iterable[Supervised]:
         if self._settings.trainer:
-            yield Supervised("trainer", ["trainer"], essential=False)
+            # a training may get no processor for minutes: that is its place
+            yield Supervised("trainer", ["trainer"], essential=False, gives_signs=False)
 
     def _apis(self) -> Iterable[Supervised]:
         fd = self._listener.fileno()
@@ -142,26 +144,43 @@ class Supervisor:
 
     async def _keep(self, child: Supervised, stop: asyncio.Event) -> None:
         while not stop.is_set():
-            process = await self._spawn(child)
-            if await happens(stop, process.wait()):
+            heartbeat = Heartbeat()
+            process = await self._spawn(child, heartbeat)
+            is_stopped = await happens(stop, self._until_ended(child, process, heartbeat))
+            heartbeat.close()
+            if is_stopped:
                 await end(process)
                 return
             self._log_end_or_refuse(child, await process.wait())
             await happens(stop, asyncio.sleep(child.pause_s(self._first_pause_s)))
 
-    async def _spawn(self, child: Supervised) -> asyncio.subprocess.Process:
+    async def _until_ended(
+        self, child: Supervised, process: asyncio.subprocess.Process, heartbeat: Heartbeat
+    ) -> None:
+        """Wait until a process has ended; kill one that gives no sign of life."""
+        limit_s = self._settings.watchdog_s
+        if limit_s and await happens_first(heartbeat.silence(limit_s), process.wait()):
+            logger().error("child_hangs", child=child.name, pid=process.pid, for_s=limit_s)
+            # a suspended process does not hear SIGTERM
+            process.kill()
+        await process.wait()
+
+    async def _spawn(self, child: Supervised, heartbeat: Heartbeat) -> asyncio.subprocess.Process:
+        signs = ("--heartbeat", str(heartbeat.theirs)) if child.gives_signs else ()
         process = await asyncio.create_subprocess_exec(
             *self._command,
             *child.arguments,
             "--lifeline",
             str(self._lifeline),
+            *signs,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             env=without_hedgerow(os.environ) | ONE_THREAD | environment(self._settings),
-            pass_fds=(self._lifeline, *child.files),
+            pass_fds=(self._lifeline, heartbeat.theirs, *child.files),
             # Ctrl-C in a terminal reaches the whole group, but we stop the children in order
             start_new_session=True,
         )
+        os.close(heartbeat.theirs)
         logger().info("child_started", child=child.name, pid=process.pid)
         return process
 
@@ -204,12 +223,19 @@ class Supervisor:
 
 async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:
     """Wait for the event or the other; return whether the event is set. Cancels the other."""
-    waiting = asyncio.ensure_future(event.wait())
-    working = asyncio.ensure_future(other)
-    await asyncio.wait([waiting, working], return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    working.cancel()
+    await happens_first(event.wait(), other)
     return event.is_set()
+
+
+async def happens_first(one: Awaitable[object], other: Awaitable[object]) -> bool:
+    """Wait for one or the other; return whether the first has happened. Cancels both."""
+    awaited, working = asyncio.ensure_future(one), asyncio.ensure_future(other)
+    try:
+        await asyncio.wait([awaited, working], return_when=asyncio.FIRST_COMPLETED)
+        return awaited.done()
+    finally:
+        awaited.cancel()
+        working.cancel()
 
 
 async def end(process: asyncio.subprocess.Process) -> None:

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from service.processes.child import ServiceProcess
-from tests.server import wait_until
-from tests.service.running import service, store_pid
+from tests.server import PrivateServer, wait_until
+from tests.service.running import is_gone, logged, service, started, store_pid
 
 pytestmark = pytest.mark.flow
 
@@ -148,3 +148,39 @@ def test_while_the_store_hangs_memory_answers_and_writes_are_refused(tmp_path, r
         again = once(running, admin, *writes[0])
         assert again.status == 202
         assert "x-stale-seconds" not in again.headers
+
+
+def test_a_service_outlives_an_api_process_that_ends_while_a_given_store_is_away(tmp_path):
+    with (
+        PrivateServer(tmp_path / "store") as store,
+        service(tmp_path, redis_url=store.url, api_processes=2) as running,
+        running.client() as client,
+    ):
+        running.wait_until_ready(client)
+        post = ("POST", "/v1/events", {"user": "ada", "item": "i1", "rating": 4})
+        assert once(running, "", *post).status == 202
+        store.kill()
+        for _ in range(2):
+            pid = started(running)["api-0"][-1]
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda pid=pid: started(running)["api-0"][-1] != pid)
+        # the new process waits; the other one goes on
+        wait_until(lambda: once(running, "", "GET", "/readyz").status == 200)
+        store.start()
+        wait_until(lambda: once(running, "", *post).status == 202)
+        assert running.alive
+        ends = [event for event in logged(running) if event["event"] == "child_ended"]
+        assert {event["code"] for event in ends if event["child"] == "api-0"} == {-signal.SIGKILL}
+
+
+def test_a_learner_that_is_suspended_is_started_again(tmp_path):
+    with service(tmp_path, watchdog_s=5) as running, running.client() as client:
+        running.wait_until_ready(client)
+        client.post("/v1/events", [{"user": "ada", "item": "a", "rating": 4}], wait="learned")
+        learner = started(running)["learner-0"][-1]
+        os.kill(learner, signal.SIGSTOP)
+        sequence = client.post("/v1/events", {"user": "ada", "item": "b", "rating": 4})["sequence"]
+        client.wait_until_learned(sequence, 60.0)
+        wait_until(lambda: is_gone(learner))
+        [hangs] = [event for event in logged(running) if event["event"] == "child_hangs"]
+        assert (hangs["child"], hangs["pid"]) == ("learner-0", learner)
