@@ -92,6 +92,9 @@ class Settings(BaseSettings):
     """URL of Redis or Valkey, 6.2 or newer; without it ``serve`` starts a private server."""
     data_dir: Path = Path("hedgerow-data")
     """Directory for the files of the private server; locked against a second ``serve``."""
+    disk_reserve_mb: Annotated[int, Field(ge=0)] = 100
+    """Megabytes to keep free on the disk of the private server: below it writes get 503, and reads
+    go on. Without any room the server would end."""
     durability: Literal["fsync", "os"] = "fsync"
     """When the private server confirms a write: after fsync, or once the system has it (``os``)."""
     host: str = "127.0.0.1"

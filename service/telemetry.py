@@ -24,6 +24,8 @@ EVENTS = {
     "child_hangs": "a child process was suspended, or got no processor; it is started again",
     "child_started": "the supervisor started a child process",
     "client_disconnected": "a client left before the end of a body; its complete rows are kept",
+    "disk_has_room": "the private server takes writes again",
+    "disk_nearly_full": "the private server takes no writes: less than `disk_reserve_mb` is free",
     "entry_set_aside": "a log entry could not be learned; it waits in `hedgerow dead-letters`",
     "fewer_connections": "the system allows fewer open files than the connections that are wanted",
     "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",
@@ -59,6 +61,7 @@ EVENTS = {
     "store_rolled_back": "the store has lost events or items; what is left fits together, and a "
     "new era begins: known is what was known, found is what is left",
     "store_loading": "the private server reads its files; everything else waits for it",
+    "store_not_restarted": "the private server cannot start because the disk is full; tried again",
     "store_restarted": "the private server ended by itself and was started again",
     "store_unavailable": "Redis does not answer; repeated every minute until it does",
     "store_watch_failed": "an unexpected error while looking at the store; it is looked at again",

@@ -32,8 +32,11 @@ from service.store.connection import check_given, connect
 from service.store.namespace import open_namespace
 from service.store.server.embedded import EmbeddedServer
 from service.store.server.inspection import inspect_server
+from service.store.server.room import Room
 from service.telemetry import logger
 
+FULL_PAUSE_S = 2.0
+"""Seconds between two looks at a disk that is full."""
 STOP_S = 15.0
 """Seconds that a child may take to end before it is killed."""
 LOADING = "usually 4 s, several times as long on a busy machine; GET /readyz says when it is ready"
@@ -94,6 +97,7 @@ class Supervisor:
         self._settings, self._server, self._listener = settings, server, listener
         self._command, self._first_pause_s = command, first_pause_s
         self._lifeline, self._our_end = os.pipe()
+        self._room = Room(settings.data_dir, settings.disk_reserve_mb)
 
     async def run(self) -> None:
         """Start everything, wait until told to stop, stop everything in stages."""
@@ -207,18 +211,27 @@ class Supervisor:
         if self._server is None:
             await stop.wait()
             return
-        deaths = Supervised("private server", [])
+        deaths, room = Supervised("private server", []), self._room
         while not await happens(stop, asyncio.sleep(0.1)):
             if self._server.alive:
-                continue
-            if deaths.ended_too_often(asyncio.get_running_loop().time()):
-                raise StoreUnavailable(
-                    f"the private server ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s; "
-                    f"{self._server.last_words()}"
-                )
-            # in the main thread: the system ties the server to the thread that starts it
-            self._server.start()
-            logger().error("store_restarted", pid=self._server.pid)
+                # in a thread: a server that hangs must not hold up the supervisor
+                await asyncio.to_thread(room.look, self._server.url, self._server.pid)
+            elif room.is_gone:
+                logger().error("store_not_restarted", detail="the disk is full: make room")
+                await happens(stop, asyncio.sleep(FULL_PAUSE_S))
+            else:
+                self._restart(self._server, deaths)
+
+    @staticmethod
+    def _restart(server: EmbeddedServer, deaths: Supervised) -> None:
+        if deaths.ended_too_often(asyncio.get_running_loop().time()):
+            raise StoreUnavailable(
+                f"the private server ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s; "
+                f"{server.last_words()}"
+            )
+        # in the main thread: the system ties the server to the thread that starts it
+        server.start()
+        logger().error("store_restarted", pid=server.pid)
 
 
 async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:

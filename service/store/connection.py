@@ -26,8 +26,10 @@ AsyncClient = redis.asyncio.Redis
 SOCKET_TIMEOUT_S = 5.0
 """Seconds after which a reply counts as lost; longer than any BLOCK that we send."""
 
-NOT_NOW = ("MISCONF ", "NOREPLICAS ", "UNBLOCKED ")
-"""Beginnings of passing errors without a class in redis-py: full disk, lost replicas, failover."""
+NOT_NOW = ("MISCONF ", "UNBLOCKED ")
+"""Beginnings of passing errors without a class in redis-py: full disk, failover."""
+NO_ROOM = "NOREPLICAS "
+"""Beginning of the error of a private server with a disk that is nearly full (``server/room``)."""
 OTHER_STORE = "OTHERSTORE "
 """Beginning of the error of our scripts for a caller that knew another store (``identity``)."""
 
@@ -136,6 +138,11 @@ def store_errors() -> Iterator[None]:
         if OTHER_STORE in str(error):
             raise StoreRolledBack(
                 "the store was restarted or went back meanwhile, nothing was written: send it again"
+            ) from error
+        if said(error).startswith(NO_ROOM):
+            raise StoreRefuses(
+                "the store takes no writes: the disk of the private server is nearly full "
+                "(HEDGEROW_DISK_RESERVE_MB), or replicas of a given one are away"
             ) from error
         if not said(error).startswith(NOT_NOW):
             raise

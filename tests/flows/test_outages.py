@@ -2,13 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from service.processes.child import ServiceProcess
+from service.store.connection import connect
 from tests.server import PrivateServer, wait_until
 from tests.service.running import is_gone, logged, service, started, store_pid
 
@@ -24,6 +27,8 @@ pytestmark = pytest.mark.flow
 PATIENCE_MS = 150
 AWAY_S = 7.0
 """Longer than a socket waits for a reply: then a second wait begins."""
+SPARE_MB = 1_000
+"""More than what other programs write meanwhile."""
 USERS = [f"u{n}" for n in range(20)]
 LISTS = ["/v1/popular", "/v1/trending", "/v1/latest", "/v1/popular?user=u1"]
 READS = [*LISTS, *(f"/v1/users/{user}/recommendations" for user in USERS)]
@@ -184,3 +189,102 @@ def test_a_learner_that_is_suspended_is_started_again(tmp_path):
         wait_until(lambda: is_gone(learner))
         [hangs] = [event for event in logged(running) if event["event"] == "child_hangs"]
         assert (hangs["child"], hangs["pid"]) == ("learner-0", learner)
+
+
+def works(running: ServiceProcess) -> dict[str, Any]:
+    """What `/readyz` says."""
+    body: dict[str, Any] = once(running, "", "GET", "/readyz").body
+    return body
+
+
+def check_reads_go_on_and_writes_do_not(running: ServiceProcess) -> None:
+    for path in READS:
+        assert once(running, "", "GET", path).status == 200
+    for method, path, body in (
+        ("POST", "/v1/events", {"user": "w", "item": "i1", "rating": 3}),
+        ("POST", "/v1/events", {"user": "w", "item": "a new item", "rating": 3}),
+        ("PUT", "/v1/items/i1", {"categories": ["film"]}),
+    ):
+        refused = once(running, "", method, path, body)
+        assert (refused.status, refused.body["code"]) == (503, "store_unavailable")
+        assert refused.headers["retry-after"] == "1"
+
+
+def check_it_takes_writes_and_learns(running: ServiceProcess) -> None:
+    wait_until(lambda: works(running)["accepting"])
+    event = {"user": "w", "item": "i1", "rating": 3}
+    wait_until(lambda: once(running, "", "POST", "/v1/events?wait=learned", [event]).status == 200)
+    wait_until(lambda: works(running)["learning"])
+
+
+def test_a_disk_that_is_nearly_full_makes_the_service_read_only(tmp_path):
+    free_mb = shutil.disk_usage(tmp_path).free >> 20
+    if free_mb < 6 * SPARE_MB:
+        pytest.skip("this needs a disk with some room")
+    with service(tmp_path, disk_reserve_mb=free_mb - SPARE_MB) as running:
+        with running.client() as client:
+            running.wait_until_ready(client)
+        fill(running, "")
+        ballast = tmp_path / "ballast"
+        with ballast.open("wb") as file:
+            # blocks, but nothing is written
+            os.posix_fallocate(file.fileno(), 0, 2 * SPARE_MB << 20)
+        wait_until(lambda: not works(running)["accepting"])
+        ready = works(running)
+        assert (ready["serving"], ready["learning"], ready["stale_s"]) == (True, False, None)
+        assert "disk of the private server is nearly full" in ready["warning"]
+        check_reads_go_on_and_writes_do_not(running)
+        ballast.unlink()
+        check_it_takes_writes_and_learns(running)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A data directory on a disk of its own, of 48 MB."""
+    data = tmp_path / "data"
+    data.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48m,mode=700", "tmpfs", str(data)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False).returncode:
+        pytest.skip("this needs the right to mount a disk")
+    yield data
+    subprocess.run(["umount", "-l", str(data)], check=True)
+
+
+def test_a_disk_without_any_room_ends_the_store_and_nothing_else(tmp_path, small_disk):
+    with service(tmp_path, disk_reserve_mb=0, store_patience_ms=PATIENCE_MS) as running:
+        with running.client() as client:
+            running.wait_until_ready(client)
+        fill(running, "")
+        ballast = small_disk / "ballast"
+        with ballast.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        event = {"user": "w", "item": "i1", "rating": 3}
+        wait_until(lambda: once(running, "", "POST", "/v1/events", event).status == 503)
+        wait_until(lambda: works(running)["stale_s"] is not None)
+        check_reads_go_on_and_writes_do_not(running)
+        # longer than five starts that fail take
+        wait_until(lambda: works(running)["stale_s"] > AWAY_S)
+        check_reads_go_on_and_writes_do_not(running)
+        ballast.unlink()
+        check_it_takes_writes_and_learns(running)
+        history = once(running, "", "GET", "/v1/users/u3/ratings").body["items"]
+        assert history, "what was acknowledged is there"
+
+
+def test_memory_that_is_full_refuses_writes_and_says_so(tmp_path):
+    with (
+        PrivateServer(tmp_path / "store") as store,
+        service(tmp_path, redis_url=store.url) as running,
+        connect(store.url, role="test") as redis,
+    ):
+        with running.client() as client:
+            running.wait_until_ready(client)
+        fill(running, "")
+        redis.config_set("maxmemory", 1)
+        wait_until(lambda: not works(running)["accepting"])
+        assert "give it more memory (maxmemory)" in works(running)["warning"]
+        assert "no learner" not in works(running)["warning"]
+        check_reads_go_on_and_writes_do_not(running)
+        redis.config_set("maxmemory", 0)
+        check_it_takes_writes_and_learns(running)

@@ -137,3 +137,7 @@ def logged_names(path: Path) -> Iterator[str]:
                 args=[ast.Constant(value=str(name)), *_],
             ):
                 yield name
+            case ast.Call(
+                func=ast.Attribute(attr="log"), args=[_, ast.Constant(value=str(name)), *_]
+            ):
+                yield name
