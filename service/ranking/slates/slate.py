@@ -101,13 +101,13 @@ def _kept(
     made: Slate, found: RankedItems, choice: Choice, lineup: Lineup, pool: Pool, wanted: Wanted
 ) -> Made | None:
     """Return what a plain slate was made of; None: it may not be shown again."""
-    # a reason may depend on the asker's document
-    if not (made.picks and found.owned and pool.reopened) or made.reason is not None:
+    # a list that ends grows with the catalogue; a reason may depend on the asker's document
+    if not (made.more and found.owned and pool.reopened) or made.reason is not None:
         return None
     if choice.stack is not None:
         return found.kept
     ranker = choice.rankers[0]
-    named = wanted.model == ranker.strategy
+    named = wanted.model == ranker.strategy and not ranker.family.for_everybody
     alone = named and all(pick.strategy == ranker.strategy for pick in found.picks)
     by = (ranker.strategy, ranker.made_of) if alone else None
     return Made(lineup.basis, pool.time_ms, by=by)

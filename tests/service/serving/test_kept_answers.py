@@ -154,6 +154,27 @@ def test_a_promoted_model_answers_at_once(shop: Shop) -> None:
     assert after["items"] != before["items"]
 
 
+def test_a_list_that_ends_grows_with_the_catalogue(shop: Shop) -> None:
+    before = shop.items(k=100)
+    assert len(before) == N - 2
+    shop.write("PUT", "/v1/items/i60", json={})
+    # an answer that is not kept, because of a condition that changes nothing
+    wait_until(lambda: "i60" in shop.items(k=100, exclude="i3"))
+    assert shop.items(k=100) == [*before, "i60"]
+
+
+def test_a_list_for_everybody_is_given_again_until_it_changes(shop: Shop) -> None:
+    def given_again() -> bool:
+        before = [*shop.kept.values()]
+        shop.slate(model="popular")
+        return [*shop.kept.values()] == before
+
+    wait_until(given_again)
+    for n in range(20):
+        shop.api.rate(f"fan{n}", "i50", 5.0)
+    wait_until(lambda: shop.items(model="popular")[0] == "i50")
+
+
 @pytest.mark.parametrize(
     "asked",
     [
