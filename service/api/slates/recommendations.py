@@ -43,8 +43,9 @@ from service.serving.asked import Answer, Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
-PARSED, LONGEST_PARSED = 1_000, 200
-"""Parsed queries that are cached, and the longest in bytes: most differ only in the user."""
+PARSED, LONGEST = 1_000, 200
+"""Parsed queries that are cached: most differ only in the user. Longest query, in bytes, that is
+cached or whose answers are kept: any number of `&` is a query, too."""
 
 _BEST_FIRST = {200: "The items, the best first."}
 _ANSWER = answers({200: "Slate"}, _BEST_FIRST, "cursor_expired", "not_ready")
@@ -72,11 +73,11 @@ async def recommend(request: Request) -> Response:
     happens meanwhile.
     """
     scope, runtime = request.scope, runtime_of(request)
-    user = path_id("user", scope["path_params"]["user"])
-    kept = runtime.kept_answers.get(user, scope["query_string"])
+    user, given = path_id("user", scope["path_params"]["user"]), scope["query_string"]
+    kept = runtime.kept_answers.get(user, given)
     if kept is not None:
         return JsonResponse(kept)
-    read = _read(scope["query_string"])
+    read = _read(given)
     query, of = read.query, list_name("recommendations", user, read.shape)
     asked = Asked(
         read.wanted,
@@ -89,9 +90,9 @@ async def recommend(request: Request) -> Response:
     )
     answer, slate = await _slate(request, asked, of, query, read.fields)
     body = encoded(slate)
-    if answer.standing is not None and query.min_sequence is None and not read.fields:
-        kept_body = KeptBody.of(body, slate.rec_id)
-        runtime.kept_answers.keep(user, scope["query_string"], answer, kept_body)
+    plain = query.min_sequence is None and not read.fields
+    if answer.standing is not None and plain and len(given) <= LONGEST:
+        runtime.kept_answers.keep(user, given, answer, KeptBody.of(body, slate.rec_id))
     return JsonResponse(body)
 
 
@@ -145,7 +146,7 @@ class _Query(Struct, frozen=True):
 
 
 def _read(query: bytes) -> _Query:
-    return _parsed(query) if len(query) <= LONGEST_PARSED else _parsed.__wrapped__(query)
+    return _parsed(query) if len(query) <= LONGEST else _parsed.__wrapped__(query)
 
 
 @lru_cache(PARSED)

@@ -212,6 +212,12 @@ def test_kept_answers_of_a_user_are_bounded_and_counted(shop: Shop) -> None:
     assert state.nbytes > sum(one.body.nbytes for one in state.answers.values())
 
 
+def test_a_long_query_is_answered_and_not_kept(shop: Shop) -> None:
+    long = shop.api("GET", f"{PATH}?model=fbgd{'&' * 50_000}")
+    assert long.is_success
+    assert not shop.kept
+
+
 def test_names_in_a_body_do_not_mislead_it() -> None:
     tricky = ',"rec_id":"x","seen_through":"y'
     own = rec_id("fbgd", "0123456789ab", 1_000, tricky)
