@@ -36,6 +36,7 @@ def test_a_stack_is_learned_from_what_users_do_next_and_then_ranks(room: Path) -
         assert 0.5 < sum(scores) <= 1.0 + 1e-5
         assert {*answer["items"][0]["parts"]} >= {"next", "popular"}
         before = said["stack"]["weights"]
+        a_list_ends_with_an_event_of_its_user(client)
     with service(room, **directory) as whole, whole.client() as client:
         client.wait_until_ready()
         wait_until(lambda: client.get("/v1/rankers")["stack"] is not None)
@@ -69,6 +70,21 @@ class People:
 def ranks_by_chance(client: ServiceClient) -> bool:
     """Whether a mixed slate is the stack's."""
     return bool(answered(client)["score_kind"] == "probability")
+
+
+def a_list_ends_with_an_event_of_its_user(client: ServiceClient) -> None:
+    """Assert that the user's event ends a list of the stack, and that one of others does not."""
+    best = answered(client)["items"][0]["item"]
+    own = client.post("/v1/ratings", {"user": "u3", "item": best, "rating": 5})
+    client.wait_until_learned(own["sequence"])
+    fresh = answered(client, min_sequence=own["sequence"])
+    assert best not in [one["item"] for one in fresh["items"]]
+    others = client.post("/v1/ratings", {"user": "somebody", "item": best, "rating": 5})
+    client.wait_until_learned(others["sequence"])
+    wait_until(lambda: answered(client)["seen_through"] == others["sequence"])
+    after = answered(client)
+    assert after["items"] == fresh["items"]
+    assert after["score_kind"] == "probability"
 
 
 def parts_of_the_first(client: ServiceClient) -> Any:
