@@ -4,8 +4,9 @@
        │          ├──────▶ failed      an error, or a trainer that is gone
        └──────────┴──────▶ cancelled   never in the stage that changes the active model
 
-Reading a running job whose trainer no longer holds the lease fails the job, so no record is stale.
-Only the id travels to the trainer, see ``queue``. Synchronous: the api calls it in a thread.
+Reading a running job whose trainer has ended, or lost its lease to another, fails the job, so no
+record is stale. Only the id travels to the trainer, see ``queue``. Synchronous: the api calls it in
+a thread.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.jobs.growth import enough
 from service.store.keys import NamespaceKeys
+from service.store.log.lease import runs
 
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNFINISHED: tuple[Status, ...] = ("queued", "running")
@@ -255,8 +257,7 @@ class JobRecords:
             return records
         with store_errors():
             holder = cast("bytes | None", self._client.get(self._keys.trainer))
-        alive = "" if holder is None else holder.decode()
-        orphans = [record for record in running if record.worker != alive]
+        orphans = [record for record in running if not _has_worker(record, holder)]
         for record in orphans:
             self._bury(record)
         return self._stored(jobs) if orphans else records
@@ -302,6 +303,16 @@ class JobRecords:
             for name in cast("list[bytes]", old):
                 self._client.unlink(self._keys.job(name.decode()))
                 self._client.zrem(self._keys.jobs, name)
+
+
+def _has_worker(record: JobRecord, holder: bytes | None) -> bool:
+    """Return whether the trainer of a running job lives, by the holder of the trainer's lease.
+
+    A trainer that a busy machine has kept waiting takes its lease again, if nobody else has.
+    """
+    if holder is not None:
+        return record.worker == holder.decode()
+    return runs(record.worker) is True
 
 
 def _started() -> dict[str, Any]:

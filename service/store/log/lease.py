@@ -37,7 +37,7 @@ class Lease:
         """
         with store_errors():
             holder = cast("bytes | None", self._client.get(self._key))
-        if holder is not None and not _has_ended(holder.decode()):
+        if holder is not None and runs(holder.decode()) is not False:
             return False
         return self._exchange((holder or b"").decode(), self._lease_ms)
 
@@ -65,16 +65,16 @@ class Lease:
         return bool(done)
 
 
-def _has_ended(token: str) -> bool:
-    """Return whether the token names a process of this machine that has ended."""
+def runs(token: str) -> bool | None:
+    """Return whether the process that a token names runs; None if it is not of this machine."""
     host, _, rest = token.partition(":")
     process = rest.partition(":")[0]
     if host != socket.gethostname() or not process.isdigit():
-        return False
+        return None
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
-        return True
-    except PermissionError:
         return False
-    return False
+    except PermissionError:
+        return True
+    return True

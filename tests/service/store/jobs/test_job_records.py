@@ -1,5 +1,6 @@
 """Records of jobs: the status only moves forward, and a dead job is never shown as running."""
 
+import socket
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from service.errors import Backlogged, Conflict, NotFound
 from service.store.jobs.records import PROMOTING, JobGone, JobRecords
 from service.store.keys import NamespaceKeys
+from service.store.log.lease import Lease
 
 WORKER = "host:1:cafe"
 
@@ -93,6 +95,25 @@ def test_a_running_job_whose_trainer_holds_no_lease_has_failed(records, client, 
     assert "judging" in failed.error
     with pytest.raises(JobGone):
         records.report(job.id, WORKER, progress=1.0)
+
+
+def test_a_job_of_a_busy_trainer_whose_lease_ran_out_goes_on(client, namespace):
+    records, key = JobRecords(client, namespace), NamespaceKeys(namespace).trainer
+    lease, job = Lease(client, key, 60_000), made(records)
+    assert lease.acquire()
+    records.claim(job.id, lease.token)
+    client.delete(key)  # as when it expires
+    assert records.record(job.id).status == "running"
+    assert lease.keep()
+    records.succeed(job.id, lease.token)
+
+
+@pytest.mark.parametrize("host", [socket.gethostname(), "elsewhere"])
+def test_a_job_without_a_lease_fails_if_its_trainer_is_not_known_to_run(client, namespace, host):
+    records, ended = JobRecords(client, namespace), 2**22 + 1  # beyond the largest process id
+    job = made(records)
+    records.claim(job.id, f"{host}:{ended}:cafe")
+    assert records.record(job.id).status == "failed"
 
 
 def test_the_list_is_bounded_and_newest_first(client, namespace, records):
