@@ -64,7 +64,8 @@ class NamespaceKeys:
 
     @property
     def restoring(self) -> str:
-        """string (store/backup/restoring.py): a backup is being restored, its id. 9f2c01ab34de."""
+        """string (store/backup/claim.py): a backup is being restored, its id and a mark of the
+        restore. 9f2c01ab34de5678 5c1d9a0077aa01f3."""
         return self._key("restoring")
 
     @property

@@ -36,7 +36,7 @@ def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
     the data directory remembers another namespace of this name.
     """
     name, wanted = settings.namespace, _wanted(settings)
-    _refuse_half_restored(client, name)
+    refuse_half_restored(client, name)
     stored = _stored(client, name)
     _recognise(settings, stored)
     if stored:
@@ -51,10 +51,12 @@ def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
     return found
 
 
-def _refuse_half_restored(client: redis.Redis, name: str) -> None:
+def refuse_half_restored(client: redis.Redis, name: str) -> None:
+    """Raise StoreRolledBack if a backup is being restored into the namespace, or half of one is."""
     with store_errors():
-        backup = cast("bytes | None", client.get(NamespaceKeys(name).restoring))
-    if backup is not None:
+        restore = cast("bytes | None", client.get(NamespaceKeys(name).restoring))
+    if restore is not None:
+        backup = restore.split()[0]
         raise StoreRolledBack(
             f"the namespace {name} is being restored from the backup {backup.decode()}: wait until "
             "that is done; if it was interrupted, run `hedgerow restore --replace` again"

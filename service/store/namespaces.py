@@ -70,22 +70,18 @@ def delete_namespace(client: redis.Redis, name: str) -> int:
             f"{', '.join(found.workers)} work for the namespace {name}: stop `hedgerow serve`, "
             "its learners and its trainer, then delete it"
         )
-    return delete_keys(client, name)
-
-
-def delete_keys(client: redis.Redis, name: str, *, but: str = "") -> int:
-    """Delete all keys of a namespace, ``but`` one, whether it exists; return their number."""
-    deleted = 0
+    deleted, settings = 0, NamespaceKeys(name).settings
     with store_errors():
-        for keys in _batches(client, name, but):
+        for keys in batches_of_keys(client, name, settings):
             deleted += client.unlink(*keys)
-        deleted += client.delete(NamespaceKeys(name).settings)
+        deleted += client.delete(settings)
     return deleted
 
 
-def _batches(client: redis.Redis, name: str, but: str) -> Iterator[list[bytes]]:
-    """Yield all keys of a namespace except ``but`` and the one that says that it exists."""
-    kept = {NamespaceKeys(name).settings.encode(), but.encode()}
-    found = (key for key in client.scan_iter(pattern_of(name), count=BATCH) if key not in kept)
-    while batch := list(islice(found, BATCH)):
-        yield batch
+def batches_of_keys(client: redis.Redis, name: str, but: str) -> Iterator[list[bytes]]:
+    """Yield all keys of a namespace except one, whether it exists."""
+    kept = but.encode()
+    with store_errors():
+        found = (key for key in client.scan_iter(pattern_of(name), count=BATCH) if key != kept)
+        while batch := list(islice(found, BATCH)):
+            yield batch

@@ -6,9 +6,10 @@ name of a backup is one.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain as joined
 from pathlib import Path
 from typing import BinaryIO
 
@@ -74,13 +75,25 @@ def checked(
     return found
 
 
-def pieces(chain: Sequence[Checked]) -> Iterator[Piece]:
-    """Yield the pieces of files that belong together; a later one of a key counts."""
-    for one in chain:
-        with opened(one.path) as reader:
+@contextmanager
+def pieces(chain: Sequence[Checked]) -> Iterator[Iterator[Piece]]:
+    """Yield the pieces of files that belong together; a later one of a key counts.
+
+    All are open from the beginning: whoever removes one takes nothing away.
+    """
+    with ExitStack() as stack:
+        readers = [stack.enter_context(opened(one.path)) for one in chain]
+        for reader, one in zip(readers, chain, strict=True):
             if reader.header != one.header:
                 raise BadBackup(f"{one.path} was replaced while it was read: try again")
-            yield from reader.pieces()
+        yield joined.from_iterable(reader.pieces() for reader in readers)
+
+
+def check_repeatable(paths: Sequence[Path]) -> None:
+    """BadBackup for what can be read only once, as a pipe: a restore reads its files twice."""
+    for path in paths:
+        if path.exists() and not path.is_file():
+            raise BadBackup(f"{path} is no file: send it to standard input (`hedgerow restore -`)")
 
 
 def named(folder: Path, namespace: str, header_ms: int, *, is_whole: bool) -> Path:

@@ -7,7 +7,7 @@ of them is dropped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 import redis
 
-from service.errors import Conflict, StoreUnavailable
+from service.errors import Conflict
 from service.settings import Settings
 from service.store.api_keys import read_ring, revoke_key
-from service.store.backup.chain import Checked, checked, pieces
+from service.store.backup.chain import Checked, check_repeatable, checked, pieces
+from service.store.backup.claim import Claim
 from service.store.backup.container import BadBackup
 from service.store.backup.pieces import Piece, write_piece
 from service.store.clock import now_ms
@@ -30,12 +31,14 @@ from service.store.identity.survey import survey
 from service.store.keys import WHOLE, NamespaceKeys, PartitionKeys, pattern_of
 from service.store.layout import check
 from service.store.namespace import read_namespace
-from service.store.namespaces import contents, delete_keys
+from service.store.namespaces import contents
 from service.store.recovery.healing import ROLLBACKS_KEPT, Rollback
 from service.store.recovery.wholeness import faults
 
-PIECES_WRITTEN, BYTES_WRITTEN = 1_000, 4 << 20
-"""Number and bytes of pieces that are sent together: bounds how long other clients wait."""
+VALUES_WRITTEN, BYTES_WRITTEN = 1_000, 4 << 20
+"""Number and bytes of values that are sent together: bounds how long other clients wait."""
+PIECES_TOLD = 1_000
+"""After so many pieces ``progress`` is told."""
 SETTINGS = (WHOLE, b"namespace")
 """The key that says that the namespace exists, and which one it is: written last."""
 
@@ -71,20 +74,22 @@ def restore(
     told the phase and the number of pieces.
     """
     name = settings.namespace
+    check_repeatable(paths)
     chain = checked(paths, _counting("checking", progress))
     last = chain[-1].header
     check(name, last.layout, last.written_by)
     before = _Before(client, settings)
     before.refuse_if_used(replace=replace)
-    with _claimed(client, name, last.id, replace=replace):
-        stored = _write(client, name, pieces(chain), progress)
+    claim = Claim(client, name, last.id)
+    with pieces(chain) as found_pieces, _claimed(claim, replace=replace):
+        stored = _write(claim, name, found_pieces, progress)
         if "partitions" not in stored:
             raise BadBackup(f"{paths[0]} holds no namespace: it was made by hand")
         partitions = int(stored["partitions"])
         wrong = faults(client, name, partitions)
         revoked = _revoke_all(client, name) if revoke_keys else 0
         identity = Identity.new()
-        _finish(client, name, stored, identity, before)
+        _finish(client, claim, name, stored, identity, before)
     found = survey(client, name, partitions)
     before.let_know(identity, found.positions)
     return Restored(chain, identity, found.positions, found.learned, revoked, wrong)
@@ -141,51 +146,59 @@ class _Before:
 
 
 @contextmanager
-def _claimed(client: redis.Redis, name: str, backup: str, *, replace: bool) -> Iterator[None]:
+def _claimed(claim: Claim, *, replace: bool) -> Iterator[None]:
     """Keep the name empty and to ourselves; what was written goes if the restore fails."""
-    key = NamespaceKeys(name).restoring
-    with store_errors():
-        if not client.set(key, backup, nx=not replace):
-            raise Conflict(
-                f"another restore writes to the namespace {name}, or was killed: wait for it, or "
-                "add --replace"
-            )
+    claim.take(replace=replace)
     try:
-        delete_keys(client, name, but=key)
+        claim.empty()
         yield
     except BaseException:
-        with suppress(StoreUnavailable):
-            delete_keys(client, name)
+        claim.give_up()
         raise
 
 
 def _write(
-    client: redis.Redis,
+    claim: Claim,
     name: str,
     found: Iterable[Piece],
     progress: Callable[[str, int], None],
 ) -> dict[str, str]:
     """Write all pieces but the key that says that the namespace exists; return its fields."""
     settings: Sequence[bytes] = ()
-    pipe, held, seen = client.pipeline(transaction=False), 0, _counting("restoring", progress)
-    with store_errors():
-        for piece in found:
-            seen(piece)
-            if piece.key == SETTINGS:
-                settings = piece.values
-                continue
-            write_piece(pipe, name, piece)
-            held += sum(map(len, piece.values))
-            if len(pipe) >= PIECES_WRITTEN or held >= BYTES_WRITTEN:
-                pipe.execute()
-                held = 0
-        pipe.execute()
+    seen = _counting("restoring", progress)
+    for batch in _batches(found):
+        with claim.writing() as pipe:
+            for piece in batch:
+                seen(piece)
+                if piece.key == SETTINGS:
+                    settings = piece.values
+                else:
+                    write_piece(pipe, name, piece)
     texts = [one.decode() for one in settings]
     return dict(zip(texts[::2], texts[1::2], strict=True))
 
 
+def _batches(found: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Yield pieces that are written together."""
+    batch: list[Piece] = []
+    n_values = n_bytes = 0
+    for piece in found:
+        batch.append(piece)
+        n_values += len(piece.values)
+        n_bytes += sum(map(len, piece.values))
+        if n_values >= VALUES_WRITTEN or n_bytes >= BYTES_WRITTEN:
+            yield batch
+            batch, n_values, n_bytes = [], 0, 0
+    yield batch
+
+
 def _finish(
-    client: redis.Redis, name: str, stored: dict[str, str], identity: Identity, before: _Before
+    client: redis.Redis,
+    claim: Claim,
+    name: str,
+    stored: dict[str, str],
+    identity: Identity,
+    before: _Before,
 ) -> None:
     """Let the namespace exist, in one step."""
     keys, partitions = NamespaceKeys(name), range(int(stored["partitions"]))
@@ -195,15 +208,15 @@ def _finish(
         "identity": str(identity),
         "replaces": before.replaced(stored),
     }
-    with store_errors(), client.pipeline(transaction=True) as pipe:
+    with claim.writing() as pipe:
         for partition in partitions:
             pipe.hset(PartitionKeys(name, partition).state, "identity", str(identity))
         if lost is not None:
             pipe.lpush(keys.rollbacks, msgspec.json.encode(asdict(lost)))
             pipe.ltrim(keys.rollbacks, 0, ROLLBACKS_KEPT - 1)
-        pipe.delete(keys.settings, keys.restoring)
+        pipe.delete(keys.settings)
         pipe.hset(keys.settings, mapping=fields)
-        pipe.execute()
+        claim.release(pipe)
 
 
 def _revoke_all(client: redis.Redis, name: str) -> int:
@@ -220,7 +233,7 @@ def _counting(phase: str, progress: Callable[[str, int], None]) -> Callable[[Pie
     def seen(_: Piece) -> None:
         nonlocal count
         count += 1
-        if count % PIECES_WRITTEN == 0:
+        if count % PIECES_TOLD == 0:
             progress(phase, count)
 
     return seen

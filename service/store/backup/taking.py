@@ -28,7 +28,7 @@ from service.store.connection import said, store_errors
 from service.store.identity.survey import Survey, survey
 from service.store.keys import NamespaceKeys, PartitionKeys, pattern_of
 from service.store.layout import stored_layout
-from service.store.namespace import Namespace, read_namespace
+from service.store.namespace import Namespace, read_namespace, refuse_half_restored
 
 KEYS_READ = 500
 """Number of keys that are read together."""
@@ -151,6 +151,7 @@ class Backup:
             with self._paused(pause_ms):
                 changed |= changes.taken()
                 keys = list(self._pieces(changed))
+                refuse_half_restored(self._client, self._namespace.name)
                 found = survey(self._client, self._namespace.name, self._namespace.partitions)
                 at_ms, later = now_ms(), changes.taken()
             if not later:
@@ -221,6 +222,7 @@ def digest_of(pieces: list[Piece]) -> bytes | None:
 
 
 def _existing(client: redis.Redis, name: str) -> Namespace:
+    refuse_half_restored(client, name)
     namespace = read_namespace(client, name)
     if namespace is None:
         raise NotFound(f"there is no namespace {name}: `hedgerow namespaces list` shows all")
