@@ -1,6 +1,8 @@
 """`hedgerow backup`: to a file, a folder or standard output, once or on a schedule."""
 
 import json
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -82,14 +84,18 @@ def backup(
         raise Misconfigured("in a folder, --increments chooses what a backup continues")
 
     def take() -> None:
-        place = _in_folder(to, settings, increments) if is_folder else _file(to, since or [])
-        told = _take(settings, place)
+        if is_folder:
+            told = _take_in_folder(to, settings, increments)
+        else:
+            told = _take(settings, _file(to, since or []))
+        if as_json:
+            typer.echo(json.dumps(told), err=told["path"] is None)
+        say(_sentence(told))
         if keep is not None:
             _remove_old(to, settings.namespace, keep)
-        if as_json:
-            typer.echo(json.dumps(told), err=place.path is None)
-        say(_sentence(told))
 
+    # a file that is half written goes, as with Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if schedule is None:
         take()
     else:
@@ -99,17 +105,24 @@ def backup(
 def _file(to: Path, since: Sequence[Path]) -> Place:
     if str(to) != "-":
         return Place(to, since)
-    if sys.stdout.isatty():
+    if sys.stdout is None or sys.stdout.isatty():
         raise Misconfigured(
             "a backup is no text: name a file, or send standard output to a program"
         )
     return Place(None, since)
 
 
-def _in_folder(folder: Path, settings: Settings, increments: int) -> Place:
-    chains = in_folder(folder, settings.namespace)
-    since = chains[-1] if chains and len(chains[-1]) <= increments else []
-    return Place(named(folder, settings.namespace, now_ms(), is_whole=not since), since)
+def _take_in_folder(folder: Path, settings: Settings, increments: int) -> dict[str, Any]:
+    """Take a backup that continues the latest one, or a whole one if that cannot be continued."""
+    name = settings.namespace
+    try:
+        chains = in_folder(folder, name) if increments else []
+        since = chains[-1] if chains and len(chains[-1]) <= increments else []
+        place = Place(named(folder, name, now_ms(), is_whole=not since), since)
+        return _take(settings, place)
+    except BadBackup as error:
+        say(f"this backup will be a whole one, because the last cannot be continued: {error}")
+    return _take(settings, Place(named(folder, name, now_ms(), is_whole=True)))
 
 
 def _take(settings: Settings, place: Place) -> dict[str, Any]:
@@ -160,17 +173,38 @@ def _continued(since: Sequence[Path], namespace: str) -> tuple[str | None, Conte
 @contextmanager
 def _opened(path: Path | None) -> Iterator[BinaryIO]:
     if path is None:
-        yield sys.stdout.buffer
+        with _standard_output() as file:
+            yield file
         return
     with written(path) as file:
         yield file
 
 
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    try:
+        yield sys.stdout.buffer
+    except OSError as error:
+        # what is still buffered has no place to go when the process ends, either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Misconfigured(
+            f"standard output takes no more ({error.strerror}): the backup is not whole. See why "
+            "the program that reads it ended, or make room, and take it again"
+        ) from error
+
+
 def _remove_old(folder: Path, namespace: str, keep: int) -> None:
-    for chain in in_folder(folder, namespace)[:-keep]:
-        # the last one first: what is left is a chain at any moment
-        for path in reversed(chain):
-            path.unlink()
+    """Remove all but the latest whole backups, with what continues them."""
+    try:
+        chains = in_folder(folder, namespace)
+        kept = list(dict.fromkeys(chain[0] for chain in reversed(chains)))[:keep]
+        old = [chain for chain in chains if chain[0] not in kept]
+        places = {path: place for chain in old for place, path in enumerate(chain)}
+        # the last ones first: what is left are chains at any moment
+        for path in sorted(places, key=places.__getitem__, reverse=True):
+            path.unlink(missing_ok=True)
+    except (BadBackup, OSError) as error:
+        say(f"old backups are left in {folder}: {error}")
 
 
 def _at_times(cron: str, take: Callable[[], None]) -> None:
@@ -180,7 +214,8 @@ def _at_times(cron: str, take: Callable[[], None]) -> None:
     done, never = moment_before(cron, now_ms()), threading.Event()
     while not never.wait(LOOK_S):
         due = moment_before(cron, now_ms())
-        if due <= done:
+        # a clock that was ahead and is set back makes it due earlier than it was done
+        if due == done:
             continue
         done = due
         try:

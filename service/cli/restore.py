@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ import typer
 
 from service.cli import options
 from service.cli.options import counting, say
+from service.errors import Misconfigured
 from service.settings import load_settings
 from service.store.backup.chain import named_files
 from service.store.backup.restoring import Restored
@@ -53,6 +55,8 @@ def restore(
     works again.
     """
     settings = load_settings(data_dir=data_dir)
+    # what is half restored goes, as with Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (
         _files(source) as paths,
         open_store(settings, create=True) as url,
@@ -87,8 +91,14 @@ def _files(source: Sequence[Path]) -> Iterator[Sequence[Path]]:
         return
     with tempfile.TemporaryDirectory(prefix="hedgerow-restore-") as room:
         path = Path(room, "standard-input")
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+        except OSError as error:
+            raise Misconfigured(
+                f"cannot keep standard input in {room} ({error.strerror}), where it is checked: "
+                "make room there, or name a folder with room (TMPDIR)"
+            ) from error
         yield [path]
 
 

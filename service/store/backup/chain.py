@@ -5,7 +5,8 @@ name of a backup is one.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -41,19 +42,35 @@ def opened(path: Path) -> Iterator[Reader]:
 
 @contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file that gets its name once it is whole; whatever had the name is replaced."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    """Yield a file that gets its name once it is whole; a file that had the name is replaced.
+
+    Only its owner may read it: it holds digests of keys, and the names of users.
+    """
+    if path.exists() and not path.is_file():
+        raise Misconfigured(
+            f"{path} is no file, and is not replaced by one: name a file, or - for standard output"
+        )
     try:
-        with part.open("xb") as file:
+        with _part_of(path) as (file, part):
             yield file
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
+            part.replace(path)
         _sync(path.parent)
     except OSError as error:
         raise Misconfigured(
             f"cannot write {path} ({error.strerror or error}): name another place, or make room"
         ) from error
+
+
+@contextmanager
+def _part_of(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """Yield a new file beside a place, whatever killed processes left there."""
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file, part
     finally:
         part.unlink(missing_ok=True)
 
@@ -103,10 +120,10 @@ def named(folder: Path, namespace: str, header_ms: int, *, is_whole: bool) -> Pa
 
 
 def in_folder(folder: Path, namespace: str | None = None) -> list[list[Path]]:
-    """Return the chains of a folder, each a whole backup and what continues it, oldest first.
+    """Return the chains of a folder, each a whole backup and what continues it, the latest last.
 
-    BadBackup if a file in between is missing, or the folder holds backups of several namespaces
-    and none is named.
+    Two that continue the same one end two chains. BadBackup if a file in between is missing, or the
+    folder holds backups of several namespaces and none is named.
     """
     headers = {path: _header(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
     names = sorted({header.namespace for header in headers.values()})
@@ -114,20 +131,25 @@ def in_folder(folder: Path, namespace: str | None = None) -> list[list[Path]]:
         raise BadBackup(
             f"{folder} holds backups of several namespaces ({', '.join(names)}): name the files"
         )
-    ours = {p: h for p, h in headers.items() if namespace in (None, h.namespace)}
-    chains: list[list[Path]] = []
-    for path, header in sorted(ours.items(), key=lambda one: one[1].began_ms):
-        if header.parent is None:
-            chains.append([path])
-            continue
-        [*continued] = (chain for chain in chains if headers[chain[-1]].id == header.parent)
-        if not continued:
+    ours = {h.id: (p, h) for p, h in headers.items() if namespace in (None, h.namespace)}
+    continued = {header.parent for _, header in ours.values()}
+    ends = sorted((h.began_ms, one) for one, (_, h) in ours.items() if one not in continued)
+    return [_up_to(end, ours, folder) for _, end in ends]
+
+
+def _up_to(end: str, ours: Mapping[str, tuple[Path, Header]], folder: Path) -> list[Path]:
+    """Return the chain that ends with a backup: parents say what is before, no clock does."""
+    path, header = ours[end]
+    found = [path]
+    while header.parent is not None:
+        if header.parent not in ours:
             raise BadBackup(
                 f"{path} continues the backup {header.parent}, which is not in {folder}: put it "
                 "back, or move the file elsewhere"
             )
-        continued[0].append(path)
-    return chains
+        path, header = ours[header.parent]
+        found.append(path)
+    return found[::-1]
 
 
 def named_files(paths: Sequence[Path]) -> Sequence[Path]:

@@ -1,0 +1,132 @@
+"""The verb backup and where it writes: folders with damage in them, pipes that end, full disks."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from service.cli import backup as verb
+from service.errors import Misconfigured
+from service.processes.commands import COMMAND
+from service.settings import Settings
+from service.store.backup.chain import in_folder
+from service.store.keys import key_of
+from service.store.namespace import open_namespace
+from tests.service.running import hedgerow
+
+
+@pytest.fixture
+def environment(client, redis_url, namespace: str, tmp_path: Path) -> dict[str, str]:
+    """Of a verb that finds a namespace with 3 MB in it."""
+    data = tmp_path / "data"
+    open_namespace(client, Settings(namespace=namespace, data_dir=data))
+    for n in range(30):
+        client.set(key_of(namespace, 0, b"k%d" % n), os.urandom(100_000))
+    return {
+        "HEDGEROW_REDIS_URL": redis_url,
+        "HEDGEROW_NAMESPACE": namespace,
+        "HEDGEROW_DATA_DIR": str(data),
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "backups"
+    path.mkdir()
+    return path
+
+
+def taken(folder: Path, environment: dict[str, str], *more: str) -> tuple[dict[str, object], str]:
+    done = hedgerow("backup", str(folder), "--json", *more, **environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def test_a_backup_that_is_damaged_is_not_continued_and_stops_no_other(environment, folder):
+    first, _ = taken(folder, environment, "--increments", "3")
+    path = Path(str(first["path"]))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    second, said = taken(folder, environment, "--increments", "3")
+    assert second["parent"] is None
+    assert "it is damaged" in said
+    third, said = taken(folder, environment, "--increments", "3")
+    assert third["parent"] == second["id"]
+    assert "it is damaged" not in said
+    # now nobody can even say what it is
+    path.write_bytes(b"")
+    fourth, said = taken(folder, environment, "--increments", "3", "--keep", "1")
+    assert fourth["parent"] is None
+    assert "old backups are left" in said
+    path.unlink()
+    last, _ = taken(folder, environment, "--keep", "1")
+    assert [[str(one) for one in chain] for chain in in_folder(folder)] == [[last["path"]]]
+
+
+def test_all_of_an_old_fork_is_removed(environment, folder):
+    first, _ = taken(folder, environment, "--increments", "3")
+    aside = folder.parent / "aside"
+    _, second = taken(folder, environment, "--increments", "3"), in_folder(folder)[0][1]
+    shutil.move(second, aside)
+    taken(folder, environment, "--increments", "3")
+    shutil.move(aside, second)
+    assert [chain[0] for chain in in_folder(folder)] == [Path(str(first["path"]))] * 2
+    last, _ = taken(folder, environment, "--keep", "1")
+    assert [str(path) for path in folder.iterdir()] == [last["path"]]
+
+
+@pytest.mark.parametrize("reader", ["head -c 100 >/dev/null", "true"])
+def test_a_reader_that_ends_early_is_told_in_one_line(environment, reader: str):
+    script = f'set -o pipefail; "$@" | {reader}'
+    done = subprocess.run(
+        ["bash", "-c", script, "-", *COMMAND, "backup", "-"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | environment,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("hedgerow: standard output takes no more")
+    assert done.stderr.count("\n") == 1
+
+
+def test_standard_output_on_a_full_disk_is_told_in_one_line(environment):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "backup", "-"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+            env=os.environ | environment,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("hedgerow: standard output takes no more (No space left")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back(monkeypatch):
+    hour = 3_600_000
+    times = iter([0, 900 * hour, 900 * hour, 2 * hour, 2 * hour])
+    monkeypatch.setattr(verb, "now_ms", lambda: next(times))
+    monkeypatch.setattr(verb, "LOOK_S", 0.0)
+    took = []
+
+    def take() -> None:
+        took.append(len(took))
+        if len(took) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verb._at_times("0 * * * *", take)
+
+
+def test_a_schedule_that_is_no_cron_is_refused():
+    with pytest.raises(Misconfigured, match="--schedule"):
+        verb._at_times("soon", lambda: None)
