@@ -29,7 +29,8 @@ from service.http.edge import Edge
 from service.http.interactive_page import add_interactive_page
 from service.http.problems import answer, unforeseen
 from service.http.raw_router import RawRouter
-from service.http.route_page import get_page
+from service.http.rendered import add_document, add_page
+from service.http.route_page import route_page
 from service.http.sites import Sites
 from service.runtime import ApiRuntime
 from service.settings import Settings
@@ -123,6 +124,7 @@ def create_app(
         title=INFO["title"],
         version=INFO["version"],
         lifespan=lifespan,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
@@ -136,7 +138,8 @@ def create_app(
         app.add_exception_handler(error, _answer)
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
-    app.router.add_route("/docs", get_page, include_in_schema=False)
+    add_page(app, "/docs", lambda: route_page(app.openapi()))
+    add_document(app, "/openapi.json")
     add_interactive_page(app)
     document(app, ABOUT)
     return app

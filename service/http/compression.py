@@ -106,7 +106,12 @@ class _Unpacked:
 
 def packing(headers: Headers, send: Send) -> Send:
     """Return ``send`` that compresses the answer, if the client takes that."""
-    return _Packed(send) if _takes_gzip(_header(headers, b"accept-encoding")) else send
+    return _Packed(send) if takes_gzip(headers) else send
+
+
+def takes_gzip(headers: Headers) -> bool:
+    """Return whether the client takes a compressed answer."""
+    return _takes_gzip(_header(headers, b"accept-encoding"))
 
 
 def _takes_gzip(accepted: bytes) -> bool:

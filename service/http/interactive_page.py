@@ -5,21 +5,21 @@ from hashlib import sha256
 
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
-from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
+from service.http.rendered import add_page
 from service.http.route_page import INTERACTIVE
 from service.http.sites import page_policy
 
 FILES = f"{INTERACTIVE}/files"
 
 
-async def get_interactive_page(request: Request) -> HTMLResponse:
-    """Answer with the page."""
+def interactive_page(title: str) -> HTMLResponse:
+    """Return the answer with the page."""
     page = get_swagger_ui_html(
         openapi_url="/openapi.json",
-        title=f"{request.app.title}: try the API",
+        title=f"{title}: try the API",
         swagger_js_url=f"{FILES}/swagger-ui-bundle.js",
         swagger_css_url=f"{FILES}/swagger-ui.css",
         swagger_favicon_url=f"{FILES}/favicon-32x32.png",
@@ -35,6 +35,6 @@ async def get_interactive_page(request: Request) -> HTMLResponse:
 
 def add_interactive_page(app: FastAPI) -> None:
     """Serve the page and its files."""
-    app.router.add_route(INTERACTIVE, get_interactive_page, include_in_schema=False)
+    add_page(app, INTERACTIVE, lambda: interactive_page(app.title))
     files = StaticFiles(packages=[("fastapi_swagger", "resources")])
     app.mount(FILES, files)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from service.http.documentation import ITEM_SCHEMA
@@ -28,9 +27,9 @@ MOST_CHARACTERS = 4_000
 """Longer examples are cut: /openapi.json has them whole."""
 
 
-async def get_page(request: Request) -> Response:
-    """Answer with the page."""
-    return HTMLResponse(page(request.app.openapi()), headers=page_policy())
+def route_page(document: Json) -> Response:
+    """Return the answer with the page."""
+    return HTMLResponse(page(document), headers=page_policy())
 
 
 def page(document: Json) -> str:

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from service.api.roles import ROLES
 from service.settings import KINDS, Settings
 from service.store.connection import connect
@@ -128,3 +130,18 @@ def test_stats_say_how_much_waits(api: Api) -> None:
     [partition] = api("GET", "/v1/stats").json()["partitions"]
     assert (partition["lag_events"], partition["learner"]) == (1, None)
     assert partition["log_bytes"] > 0
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/interactive", "/openapi.json"])
+def test_pages_for_everybody_are_made_once(api, path, monkeypatch):
+    plain = api("GET", path, headers={"accept-encoding": "identity"})
+    packed = api("GET", path, headers={"accept-encoding": "gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert plain.content == packed.content
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])
+    # nothing is left to do for another request
+    monkeypatch.setattr(api.app, "openapi", None)
+    monkeypatch.setattr("gzip.compress", None)
+    assert api("GET", path).content == plain.content
+    assert api("HEAD", path).headers["vary"] == "accept-encoding"
