@@ -43,6 +43,7 @@ from service.store.jobs.queue import Jobs
 from service.store.jobs.schedule import Schedules
 from service.store.log.append_queue import AppendQueue
 from service.store.log.changes import ChangeFollower
+from service.store.log.request_keys import RequestKeys
 from service.store.log.stream import LogWriter
 from service.store.models.mixture import MixtureReader
 from service.store.models.registry import Registry
@@ -65,6 +66,7 @@ class StoreAccess:
 
     known: Known
     append_queue: AppendQueue
+    request_keys: RequestKeys
     numbers: ItemNumbers
     profiles: ProfileReader
     catalogue: Catalogue
@@ -232,6 +234,7 @@ def _stored(
     return StoreAccess(
         known=known,
         append_queue=append_queue,
+        request_keys=RequestKeys(redis, name),
         numbers=ItemNumbers(redis, name, settings.max_items, known=known),
         profiles=ProfileReader(redis, namespace, model.layout, start=model.arrays()),
         catalogue=Catalogue(redis, name, known=known),

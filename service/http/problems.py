@@ -28,6 +28,7 @@ CODES: dict[str, tuple[int, str]] = {
     "version_conflict": (409, "the document or schedule has changed: read it and try again"),
     "model_pinned": (409, "another version is pinned: unpin it first"),
     "no_earlier_version": (409, "there is no earlier version to go back to: promote one"),
+    "idempotency_key_reused": (409, "this key came before, with another body: give a new one"),
     "conflict": (409, "the current state does not allow this; `detail` says which state would"),
     "cursor_expired": (410, "the list's model no longer serves: begin again without the cursor"),
     "too_slow": (408, "the request did not arrive in time"),

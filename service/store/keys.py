@@ -63,6 +63,12 @@ class NamespaceKeys:
         return self._key("layout")
 
     @property
+    def request_keys(self) -> str:
+        """hash bucket -> at most 16 entries of 16 bytes, the oldest first (api, script): tag of an
+        `Idempotency-Key`, u32 index and digest of its first row, see log/request_keys.py."""
+        return self._key("request-keys")
+
+    @property
     def restoring(self) -> str:
         """string (store/backup/claim.py): a backup is being restored, its id and a mark of the
         restore. 9f2c01ab34de5678 5c1d9a0077aa01f3."""

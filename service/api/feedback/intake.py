@@ -56,6 +56,7 @@ class Intake:
         self.partitions = runtime.namespace.partitions
         self.numbers = runtime.numbers
         self.append_queue = runtime.append_queue
+        self.request_keys = runtime.request_keys
         self.known = runtime.known
         self._watch, self._changes = runtime.watch, runtime.changes
 
@@ -64,6 +65,8 @@ class Intake:
         fault = self.rules.fault(event)
         if fault is not None:
             raise InvalidEvent(fault[1], code=fault[0])
+        if key is not None:
+            await self.request_keys.check(key, {0: event})
         try:
             return await self._append_one(event, key)
         except StoreRolledBack:
@@ -103,6 +106,8 @@ class Intake:
             elif fault is not None:
                 result.rejected.append(Rejected(index, *fault))
         if good:
+            if key is not None:
+                await self.request_keys.check(key, dict(good))
             try:
                 refused = await self._append(good, key, awaited, result)
             except StoreRolledBack:

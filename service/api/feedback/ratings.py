@@ -48,7 +48,8 @@ _EXAMPLE = {
 _IDEMPOTENCY = parameter(
     "Idempotency-Key",
     "header",
-    f"Row i (from 0) without an `event_id` gets the id `<key>#i`, so that a repeat counts once. "
+    f"Row i (from 0) without an `event_id` gets the id `<key>#i`, so that a repeat counts once. A "
+    f"key that came before with another first row is refused. "
     f"1 to {MAX_KEY_LENGTH} characters.",
     {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
 )
@@ -79,7 +80,7 @@ def _events() -> dict[str, Any]:
             {202: "Written", 200: "Written"},
             {202: "The rows are stored.", 200: "They have also been learned (`?wait=learned`)."},
             *("invalid_id", "invalid_event", "future_timestamp", "out_of_scale", "unknown_kind"),
-            *("nothing_accepted", "item_limit", "backlogged"),
+            *("idempotency_key_reused", "nothing_accepted", "item_limit", "backlogged"),
         ),
     }
 
@@ -91,7 +92,9 @@ def _stream() -> dict[str, Any]:
         "parameters": [_IDEMPOTENCY],
         "requestBody": ndjson_body("Feedback", _EXAMPLE),
         "responses": answers(
-            {202: "Uploaded"}, {202: "The valid rows are stored."}, "nothing_accepted", "backlogged"
+            {202: "Uploaded"},
+            {202: "The valid rows are stored."},
+            *("idempotency_key_reused", "nothing_accepted", "backlogged"),
         ),
     }
 

@@ -86,7 +86,7 @@ class Upload:
     def __init__(self, intake: Intake, settings: Settings, key: str | None) -> None:
         self._intake = intake
         self._settings = settings
-        self._key = key
+        self._key = self._unchecked_key = key
         self._summary = Uploaded(
             accepted=0,
             rejected=[],
@@ -118,6 +118,10 @@ class Upload:
     async def _take(self, block: LineBlock) -> None:
         self._summary.lines += block.n
         indexes, events = self._decode(block)
+        if self._unchecked_key is not None and events:
+            rows = dict(zip(indexes, events, strict=True))
+            await self._intake.request_keys.check(self._unchecked_key, rows)
+            self._unchecked_key = None
         items = dict.fromkeys([event.item for event in events])
         token, numbers = await self._numbers(items)
         if len(numbers) < len(items):

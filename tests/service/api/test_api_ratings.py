@@ -7,7 +7,7 @@ import pytest
 
 from service.settings import Settings
 from service.store.log.codec import AWAITED, HAS_DIGEST
-from tests.api import JSON, NDJSON, Api, appended, learning
+from tests.api import JSON, NDJSON, Api, appended, check_problem, learning
 from tests.service.bad_feedback import REFUSED
 
 GOOD = {"user": "ada", "item": "x", "rating": 4}
@@ -113,6 +113,48 @@ def test_a_key_gives_every_row_without_an_id_one_of_its_own(api: Api) -> None:
     digests = [first[i : i + 16] for i in (0, 16, 32)]
     assert digests[0] == digests[2] == again
     assert digests[0] != digests[1]
+
+
+def test_a_key_that_came_with_another_body_is_refused(api: Api, redis_url: str) -> None:
+    other = {**GOOD, "item": "y"}
+
+    def status(route: str, body: object, key: str, through: Api = api) -> int:
+        headers = {"idempotency-key": key}
+        if route.endswith("stream"):
+            lines = "\n".join(map(json.dumps, body if isinstance(body, list) else [body]))
+            answer = through("POST", route, content=lines.encode(), headers=NDJSON | headers)
+        else:
+            answer = through("POST", route, json=body, headers=headers)
+        if answer.status_code == 409:
+            problem = check_problem(answer, 409, "idempotency_key_reused")
+            assert "a key of its own" in problem["detail"]
+        return answer.status_code
+
+    with Api(api.settings, redis_url) as another:
+        for route in ("/v1/events", "/v1/ratings?wait=learned", "/v1/events/stream"):
+            for n, (first, second) in enumerate(((GOOD, other), ([GOOD, GOOD], [other, GOOD]))):
+                key = f"{route} {n}"
+                assert status(route, first, key) == 202
+                stored = len(appended(api))
+                # whichever process is asked, and once more
+                assert status(route, second, key, another) == status(route, second, key) == 409
+                assert len(appended(api)) == stored
+                assert status(route, first, key, another) == 202
+                assert status(route, second, f"{key} new") == 202
+    # the JSON may be written otherwise
+    text = b'{"rating": 4.0,   "item": "x", "user": "ada"}'
+    headers = JSON | {"idempotency-key": "/v1/events 0"}
+    assert api("POST", "/v1/events", content=text, headers=headers).status_code == 202
+
+
+def test_a_body_may_come_again_under_its_key_once_a_row_is_mended(api: Api) -> None:
+    headers = {"idempotency-key": "K"}
+    bad, other = {**GOOD, "rating": 77}, {**GOOD, "item": "y"}
+    none = api("POST", "/v1/events", json=[bad, bad], headers=headers)
+    assert none.status_code == 422
+    for rows in ([bad, GOOD, bad], [other, GOOD, bad], [other, GOOD, other]):
+        assert api("POST", "/v1/events", json=rows, headers=headers).status_code == 202
+    assert api("POST", "/v1/events", json=[other, other], headers=headers).status_code == 409
 
 
 def test_an_unusable_key_is_refused(api: Api) -> None:
