@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import ExitStack, closing
-from logging import INFO, WARNING
 
 from service.errors import Misconfigured, StoreUnavailable
 from service.processes.commands import (
@@ -202,8 +201,10 @@ class Supervisor:
         does = "it is started again" if problem is None else "the service stops"
         detail = f"{how_it_ended(code)}; {does}"
         # a process that ends on purpose has said why itself
-        level = INFO if code in PLANNED and problem is None else WARNING
-        logger().log(level, "child_ended", child=child.name, code=code, detail=detail)
+        if code in PLANNED and problem is None:
+            logger().info("child_ended", child=child.name, code=code, detail=detail)
+        else:
+            logger().warning("child_ended", child=child.name, code=code, detail=detail)
         if problem is not None:
             raise Misconfigured(problem)
 
