@@ -69,6 +69,7 @@ EVENTS = {
     "trainer_started": "a trainer waits for trainings that are requested or due",
     "trainer_superseded": "another trainer took over the namespace; this one stands by",
     "training_died": "the process of a training ended early; the previous model keeps serving",
+    "no_first_model": "the usual recipe could not serve before the others were fitted",
     "training_ended": "a training has ended; the event has the decision of the gate",
     "training_failed": "a training failed, see the reason; the previous model keeps serving",
     "training_given_up": "a training was cancelled, or its trainer was told to stop",

@@ -1,11 +1,13 @@
 """A job without a recipe: it trains what is worth training, of all families or of one.
 
-    reading ▶ for each recipe: searching ▶ fitting
+    reading ▶ where nothing serves yet, and much is to be learned: the usual recipe at once
+            ▶ for each recipe: searching ▶ fitting
             ▶ weighing: which families add to the stack on the hold-out (``worth.py``)
             ▶ for each chosen one: judging ▶ refining ▶ publishing
             ▶ promoting: all of them
 
-No model serves before all are published, so a job that ends early changes nothing that serves.
+But for that first one no model serves before all are published, so a job that ends early changes
+nothing that serves.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +20,7 @@ from core.errors import CoreError
 from core.search.search import Budget
 from core.stack.guard import Guarded
 from service.errors import InvalidTraining, StoreUnavailable
+from service.ranking.strategies import DEFAULT_RECIPE
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.jobs.records import PROMOTING, JobRecord, JobRecords
@@ -39,6 +42,11 @@ from service.training.reporter import Reporter
 
 SEARCHED, WEIGHED, PUBLISHED = 0.6, 0.7, 0.99
 """Progress after the fits, after the choice and before the promotions."""
+READ = 0.1
+"""Progress after the reading."""
+LARGE = 100_000
+"""Fewest pairs of a first training that lets the usual recipe serve before the others are fitted:
+with fewer all are ready within seconds."""
 LEAST_SHARE = 0.5
 """Share of an equal part of the budget that is left to a recipe, however long the others took."""
 
@@ -53,9 +61,11 @@ class AllFamilies:
         namespace: Namespace,
         record: JobRecord,
         reporter: Reporter,
+        *,
+        large: int = LARGE,
     ) -> None:
         self._settings, self._client, self._namespace = settings, client, namespace
-        self._record, self._reporter = record, reporter
+        self._record, self._reporter, self._large = record, reporter, large
         self._registry = Registry(client, namespace.name)
         self._items = SteadyItems(client, namespace)
         self._records = JobRecords(client, namespace.name)
@@ -68,11 +78,14 @@ class AllFamilies:
             data = self._read()
             candidates, left_out = considered(data, self._record, self._registry, self._records)
         self._tried = [*(one.tried for one in candidates), *left_out]
+        serves = bool(self._registry.active())
+        if not serves and data.at_cut.pairs.item_ix.size >= self._large:
+            self._serve_first(data, candidates)
         fitted = self._fitted(data, candidates)
         if not fitted:
             raise self._nothing_trained()
         with self._stage("weighing", (SEARCHED, WEIGHED)):
-            weighed = self._weighed(data, fitted)
+            weighed = self._weighed(data, fitted, serves=serves)
         # nothing that was not chosen is kept in memory
         del fitted
         published = self._published(weighed.wanted)
@@ -81,6 +94,26 @@ class AllFamilies:
                 tried.decision = training.promote(record, tried.decision)
             self._foretell(weighed.stack)
         self._end(data, weighed.metrics, weighed.stopped)
+
+    def _serve_first(self, data: Dataset, candidates: Sequence[Candidate]) -> None:
+        """Let the usual recipe serve with its usual settings, if the gate allows it.
+
+        People have lists of their own while the rest is searched, fitted and weighed; then the
+        recipe is trained again beside the others, and kept up to date like one that served before.
+        """
+        usual = next((one for one in candidates if one.tried.model == DEFAULT_RECIPE), None)
+        if usual is None:
+            return
+        try:
+            one, _ = self._fit(data, usual, Budget(perf_counter, 0.0), (READ, READ))
+            record = self._publish(one, READ, 0.0)
+            with self._stage(PROMOTING, (READ, READ), usual.tried.model):
+                decision = one.training.promote(record, one.tried.decision)
+        except CoreError as error:
+            # it is tried again below, and said there
+            logger().info("no_first_model", job=self._record.id, reason=str(error))
+            return
+        usual.tried.serves = decision["outcome"] == "promoted"
 
     def _nothing_trained(self) -> InvalidTraining:
         reasons = "; ".join(f"{one.model}: {one.why}" for one in self._tried)
@@ -116,7 +149,7 @@ class AllFamilies:
             began = perf_counter()
             least = LEAST_SHARE * self._record.budget_s / n
             budget = Budget(perf_counter, max(left / (n - at), least))
-            low, high = (0.1 + (SEARCHED - 0.1) * part / n for part in (at, at + 1))
+            low, high = (READ + (SEARCHED - READ) * part / n for part in (at, at + 1))
             try:
                 one, searched = self._fit(data, candidate, budget, (low, high))
                 left -= searched
@@ -147,8 +180,8 @@ class AllFamilies:
         name, reporter = candidate.tried.model, self._reporter
         return ModelTraining(self._registry, seed, order, name, reporter)
 
-    def _weighed(self, data: Dataset, fitted: Sequence[Fitted]) -> Weighed:
-        serves, share = bool(self._registry.active()), self._reporter.share
+    def _weighed(self, data: Dataset, fitted: Sequence[Fitted], *, serves: bool) -> Weighed:
+        share = self._reporter.share
         seed, is_named = self._namespace.seed, self._record.model is not None
         return weigh(data, fitted, seed, serves=serves, is_named=is_named, on_share=share)
 
