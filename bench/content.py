@@ -49,27 +49,39 @@ def in_default_lists(trial: Trial) -> Iterator[Figure]:
     others = [one for one in trial.trained if one.strategy != CONTENT]
     plain, new = world.new(trial.known), world.new(trial.known, placing)
     today = _measured(Service(world, others, trial.learned(FAMILIES_USED)), trial, plain)
+    unweighed = Service(world, [*others, placing], trial.learned(FAMILIES_USED))
+    for_new_alone = _measured(unweighed, trial, new)
     with_content = _measured(Service(world, [*others, placing], trial.logit), trial, new)
-    for name, (ranks, _) in (("today", today), ("with content", with_content)):
+    measured = {
+        "today": today,
+        "with content for new films alone": for_new_alone,
+        "with content": with_content,
+    }
+    for name, (ranks, _) in measured.items():
         share = ranks / world.n_items
         yield Figure(
             SECTION,
             f"{name}: mean rank of a film put aside, for who likes it later, of all films",
             100 * float(share.mean()),
             "%",
-            bar=100 * BAR if name != "today" else None,
+            bar=100 * BAR if name == "with content" else None,
             note=f"median {100 * np.median(share):.1f} %, to the first 100 "
             f"{np.mean(ranks < 100):.3f}, to the first 10 {np.mean(ranks < 10):.4f}; "
             f"{ranks.size} pairs, {world.n_items} films",
         )
-    lost = paired_interval(with_content[1], today[1], np.random.default_rng(0))
-    yield Figure(
+    for name in [*measured][1:]:
+        yield _loss(name, measured[name][1], today[1])
+
+
+def _loss(name: str, ndcg: F64, today: F64) -> Figure:
+    lost = paired_interval(ndcg, today, np.random.default_rng(0))
+    return Figure(
         SECTION,
-        "loss of ndcg@10 of the others",
-        100 * float(1.0 - with_content[1].mean() / today[1].mean()),
+        f"{name}: loss of ndcg@10 of the others",
+        100 * float(1.0 - ndcg.mean() / today.mean()),
         "%",
-        bar=1.0,
-        note=f"{today[1].mean():.4f} today, {with_content[1].mean():.4f} with content; difference "
+        bar=1.0 if name == "with content" else None,
+        note=f"{today.mean():.4f} today, {ndcg.mean():.4f}; difference "
         f"{lost.low:+.4f} to {lost.high:+.4f}",
     )
 

@@ -251,13 +251,20 @@ class Trial:
             for one, old in zip(self._settled, self.trained, strict=True)
         ]
 
-    def folded(self, rows: I64) -> list[Ranker]:
+    def placing(self) -> Ranker:
+        """Return content, which has read the documents of the films put aside; it is not mixed."""
+        world = self.world
+        [content] = settled(("content",), world.material(self.known), 0.0, 0, lambda share: None)
+        later = dict(enumerate(world.bodies[world.n_old :], world.n_old))
+        return content.ranker(world.material(self.known)).with_later(later)
+
+    def folded(self, rows: I64, placing: Ranker | None = None) -> list[Ranker]:
         """Return the rankers after some ratings as they serve before the next training."""
         past, old = self.world.past(rows), self.world.n_old
         takers = Takers.of_rows(
             [asker_of(own).preferences for own in past.values() if (own >= old).any()]
         )
-        return [one.folding_in(takers) for one in self.counted(rows)]
+        return [one.folding_in(takers, placing) for one in self.counted(rows)]
 
 
 def exploring(trial: Trial) -> Iterator[Figure]:
@@ -340,6 +347,7 @@ def after_first_events(trial: Trial, name: str) -> Iterator[Figure]:
         "before": Service(world, trial.trained, trial.logit),
         "counted alone": Service(world, trial.counted(rows), trial.logit),
         "at once": Service(world, trial.folded(rows), trial.logit),
+        **_with_documents(trial, rows),
         "after a training": Service(world, trial.rankers(rows), trial.logit),
     }
     ranks = {
@@ -364,7 +372,16 @@ def after_first_events(trial: Trial, name: str) -> Iterator[Figure]:
         float(ranks["at once"].mean() / trained.mean()),
         bar=1.1,
     )
-    yield _cost_to_others(trial, past, services["counted alone"], services["at once"], section)
+    at_once = [name for name in services if name.startswith("at once")]
+    yield _cost_to_others(trial, past, services["counted alone"], services[at_once[-1]], section)
+
+
+def _with_documents(trial: Trial, rows: I64) -> dict[str, Service]:
+    """Return the service where what is said of a new film is where it begins, if anything is."""
+    if not trial.world.bodies:
+        return {}
+    folded = trial.folded(rows, trial.placing())
+    return {"at once, with its document": Service(trial.world, folded, trial.logit)}
 
 
 def _cost_to_others(

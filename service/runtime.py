@@ -291,7 +291,7 @@ def _followed(
         mixture_weights=_started(stack, weights),
         active=active,
         online_items=_started(stack, items),
-        folded_items=_started(stack, FoldedItemsFollower(active, items)),
+        folded_items=_started(stack, FoldedItemsFollower(active, items, later_items)),
         new_items=_started(stack, new_items),
         later_items=_started(stack, later_items),
         latest=_started(stack, LatestFollower(view, CatalogueFeed(clients.requests, name))),

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.batch.item_prior import ItemPrior
 from core.batch.losses import RowLoss
 from core.batch.row_objective import MOST_STEPS, TOLERANCE, RowObjective
 from core.batch.takers import NewPairs, Takers
-from core.errors import ConfigError, ShapeError
+from core.errors import ShapeError
 from core.kernels import fold_in
 from core.search.bounds import check_bounds
 from core.types import F32, I64
@@ -21,12 +22,16 @@ from core.types import F32, I64
 class ItemObjective:
     """The function of q that the vector of an item minimises.
 
-    Equation   a q'Gq - 2 a r- s.q + lambda |q|^2 + d |q - m|^2
+    Equation   a q'Gq - 2 a r- s.q + lambda / (1 - t) |q - m|^2
                + sum over the item's n pairs of l(p.q) - a (r- - p.q)^2
 
     G = P'P and s = sum of p over all users of the fit; l is the loss of a pair as in
-    ``RowObjective``, with target 1 or 0, and lambda = reg (n / mean_count)^nu. The term with d is a
-    prior m of whoever asks, such as what the item's features say.
+    ``RowObjective``, with target 1 or 0, and lambda = reg (n / mean_count)^nu. The vector m is what
+    is expected of the item, and t the share of such vectors that is told so (``ItemPrior``);
+    without an expectation both are 0, as in a training.
+
+    An item that is folded in is new: most users could not take it yet, so their missing pairs say
+    little. As long as it has fewer than ``mean_count`` pairs, they weigh as much less.
     """
 
     gram: F32
@@ -38,7 +43,10 @@ class ItemObjective:
     unobserved: float
     rho: float
     total: float
-    """a = unobserved (e^(n / total) - 1)^rho, where total is the number of pairs of the fit."""
+    """a = unobserved (e^(n / total) - 1)^rho min(1, n / mean_count).
+
+    Total is the number of pairs of the fit.
+    """
     negative_target: float
     """r-."""
     reg: float
@@ -58,39 +66,42 @@ class ItemObjective:
             shapes = f"{self.turn.shape} and {self.user_sum.shape}"
             raise ShapeError(f"turn and user_sum have shapes {shapes} for {g} eigenvalues")
 
-    def vectors(
-        self, users: F32, new: NewPairs, *, prior: F32 | None = None, strength: float = 0.0
-    ) -> F32:
+    def vectors(self, users: F32, new: NewPairs, *, prior: ItemPrior | None = None) -> F32:
         """Return the vectors of m new items, (m, g).
 
-        Shapes     users (all, g) vector of each row of the takers · prior m (m, g) · strength d
+        Shapes     users (all, g) vector of each row of the takers · prior of the m items
         Cost       O((n + 1) g) a conjugate-gradient step of an item with n pairs
         """
-        if strength < 0.0 or (strength > 0.0 and prior is None):
-            raise ConfigError("a strength above 0 needs a prior: give both or none")
+        m, g = new.items.size, self.gram.size
+        known = ItemPrior(np.zeros((m, g), np.float32), np.zeros(m)) if prior is None else prior
+        if known.vectors.shape != (m, g) or known.told.shape != (m,):
+            shapes = f"{known.vectors.shape} and {known.told.shape}"
+            raise ShapeError(f"a prior of {m} items with {g} factors has no shapes {shapes}")
         turned = np.ascontiguousarray(users @ self.turn)
-        found = np.zeros((new.items.size, self.gram.size), np.float32)
+        expected = np.ascontiguousarray(known.vectors @ self.turn, np.float32)
+        found = np.zeros((m, g), np.float32)
         for at, out in enumerate(found):
             own = new.of(at)
-            pull = np.float32(strength) * prior[at] @ self.turn if prior is not None else None
-            self._solve(turned, new.user_ix[own], new.evidence[own], pull, strength, out)
+            told = float(known.told[at])
+            self._solve(turned, new.user_ix[own], new.evidence[own], expected[at], told, out)
         vectors: F32 = np.ascontiguousarray(found @ self.turn.T, np.float32)
         return vectors
 
     def _solve(
-        self, users: F32, user_ix: I64, evidence: F32, pull: F32 | None, more_reg: float, out: F32
+        self, users: F32, user_ix: I64, evidence: F32, expected: F32, told: float, out: F32
     ) -> None:
         """Write the vector of one item, in the basis of the eigenvectors."""
         n = evidence.size
-        a = self.unobserved * np.expm1(n / self.total) ** self.rho
-        linear = np.float32(a * self.negative_target) * self.user_sum
+        reach = min(1.0, n / self.mean_count)
+        a = reach * self.unobserved * np.expm1(n / self.total) ** self.rho
+        reg = self.reg * (n / self.mean_count) ** self.nu / (1.0 - told)
         fold_in.fold_in(
             users,
             np.float32(a) * self.gram,
-            linear if pull is None else linear + pull,
+            np.float32(a * self.negative_target) * self.user_sum + np.float32(reg) * expected,
             np.full(len(users), a, np.float32),
             self.negative_target,
-            self.reg * (n / self.mean_count) ** self.nu + more_reg,
+            reg,
             user_ix.astype(np.int32),
             np.abs(evidence),
             (evidence > 0.0).astype(np.float32),

@@ -220,8 +220,11 @@ class Ranker(ABC):
         """Return which items its model has learned, if it folds others in; None: it does not."""
         return None
 
-    def folding_in(self, takers: Takers) -> "Ranker":
-        """Return a ranker that also knows items that its model has not learned, by their takers."""
+    def folding_in(self, takers: Takers, placing: "Ranker | None" = None) -> "Ranker":
+        """Return a ranker that also knows items that its model has not learned, by their takers.
+
+        What ``placing`` knows of them by their documents is where they begin.
+        """
         return self
 
     @cached_property

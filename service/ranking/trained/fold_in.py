@@ -7,6 +7,7 @@ import numpy as np
 
 from core import slate as choices
 from core.batch.item_objective import taker_vectors
+from core.batch.item_prior import item_prior
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.batch.snapshot import encoders_of, users_of
@@ -18,7 +19,7 @@ from core.types import F32, I32
 from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family, Published
 from service.ranking.pool import Pool, Ranked, nearest, ordered
-from service.ranking.ranker import HeadRanker
+from service.ranking.ranker import HeadRanker, Ranker
 
 
 class FoldIn(HeadRanker):
@@ -106,13 +107,17 @@ class FoldIn(HeadRanker):
     def learned(self) -> Mask | None:
         return None if self.users.items is None else self.users.row.learned
 
-    def folding_in(self, takers: Takers) -> "FoldIn":
+    def folding_in(self, takers: Takers, placing: Ranker | None = None) -> "FoldIn":
         side, row = self.users.items, self.users.row
         new = takers.pairs_but(row.learned)
         if side is None or not new.items.size:
             return self
-        vectors = side.vectors(taker_vectors(row, takers), new)
-        return WithLaterItems(self, new.items, vectors, takers.version)
+        users, made_of = taker_vectors(row, takers), takers.version
+        if placing is None:
+            return WithLaterItems(self, new.items, side.vectors(users, new), made_of)
+        prior = item_prior(row.item_factors, row.learned, placing.item_vectors, new.items)
+        vectors = side.vectors(users, new, prior=prior)
+        return WithLaterItems(self, new.items, vectors, f"{made_of} at {placing.made_of}")
 
 
 class WithLaterItems(FoldIn):

@@ -17,8 +17,8 @@ class FoldedItems:
     takers: Takers = NOBODY
     rankers: Mapping[str, Ranker] = field(default_factory=dict)
     """By version of the model; a model that knows no more items has no entry."""
-    versions: frozenset[str] = frozenset()
-    """Versions of all models that were asked."""
+    made_of: frozenset[str] = frozenset()
+    """What all models that were asked are made of."""
 
     def refreshed(self, models: Iterable[Ranker], takers: Takers) -> "FoldedItems":
         """Return the rankers of these models with these takers; the same object if none changed.
@@ -26,14 +26,15 @@ class FoldedItems:
         It takes some milliseconds for a hundred takers.
         """
         models = list(models)
-        versions = frozenset(model.version for model in models)
-        if takers.version == self.takers.version and versions == self.versions:
+        made_of = frozenset(model.made_of for model in models)
+        if takers.version == self.takers.version and made_of == self.made_of:
             return self
-        folded = {model.version: model.folding_in(takers) for model in models}
+        placing = next((model for model in models if model.family.places_items), None)
+        folded = {model.version: model.folding_in(takers, placing) for model in models}
         rankers = {name: folded[name] for name in folded if folded[name] not in models}
-        if not rankers and not self.rankers and versions == self.versions:
+        if not rankers and not self.rankers and made_of == self.made_of:
             return self
-        return FoldedItems(takers, rankers, versions)
+        return FoldedItems(takers, rankers, made_of)
 
     def with_folded(self, model: Ranker) -> Ranker:
         """Return a model with its folded items; the model itself if there are none."""

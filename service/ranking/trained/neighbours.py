@@ -16,7 +16,7 @@ from core.types import F32, I32, I64
 from service.ranking.asker import Asker
 from service.ranking.family import Family, Published
 from service.ranking.pool import Pool, Ranked, chosen
-from service.ranking.ranker import ScoreRanker
+from service.ranking.ranker import Ranker, ScoreRanker
 
 USUAL_HISTORY = 100
 """Assumed number of items in a history, for estimates of effort."""
@@ -60,7 +60,7 @@ class ByNeighbours(ScoreRanker):
     def learned(self) -> Mask | None:
         return None if self.model.joining is None else self.model.joining.own > 0.0
 
-    def folding_in(self, takers: Takers) -> "ByNeighbours":
+    def folding_in(self, takers: Takers, placing: Ranker | None = None) -> "ByNeighbours":
         joining, learned = self.model.joining, self.learned
         if joining is None or learned is None:
             return self

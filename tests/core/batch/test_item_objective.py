@@ -8,6 +8,7 @@ import pytest
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.item_objective import ItemObjective, taker_vectors
+from core.batch.item_prior import ItemPrior
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers
@@ -40,42 +41,61 @@ def pairs_of(evidence):
     return NewPairs(items, ptr, np.arange(n), np.array(evidence, np.float32))
 
 
-def naive(one, users, evidence, prior, strength):
+def naive(one, users, evidence, expected, told):
     """Solve the equation of an item with one pair of each user."""
     g, turn, n = one.gram.size, one.turn.astype(float), len(evidence)
     gram, total = turn @ np.diag(one.gram) @ turn.T, turn @ one.user_sum
-    a = one.unobserved * (np.exp(n / one.total) - 1) ** one.rho
-    below, reg = one.negative_target, one.reg * (n / one.mean_count) ** one.nu
-    left = a * gram + (reg + strength) * np.eye(g)
-    right = a * below * total + strength * prior
+    a = one.unobserved * (np.exp(n / one.total) - 1) ** one.rho * min(1, n / one.mean_count)
+    below, reg = one.negative_target, one.reg * (n / one.mean_count) ** one.nu / (1 - told)
+    left = a * gram + reg * np.eye(g)
+    right = a * below * total + reg * expected
     for u, e in zip(users.astype(float), evidence, strict=True):
         left += (abs(e) - a) * np.outer(u, u)
         right += (max(e, 0.0) - a * below) * u
     return np.linalg.solve(left, right)
 
 
-@pytest.mark.parametrize("strength", [0.0, 2.5])
+@pytest.mark.parametrize("told", [0.0, 0.7])
 @pytest.mark.parametrize("n", [1, 4, 5, 6, 40])
-def test_vectors_solve_the_equation_of_each_item(n, strength):
+def test_vectors_solve_the_equation_of_each_item(n, told):
     rng, one = np.random.default_rng(n), side()
     users = rng.normal(size=(n, 5)).astype(np.float32)
     evidence = rng.choice([1.0, 0.2, -1.0, 3.0], n)
-    prior = rng.normal(size=(1, 5)).astype(np.float32)
-    [made] = one.vectors(users, pairs_of(evidence), prior=prior, strength=strength)
+    prior = ItemPrior(rng.normal(size=(1, 5)).astype(np.float32), np.array([told]))
+    [made] = one.vectors(users, pairs_of(evidence), prior=prior)
     assert made.dtype == np.float32
-    expected = naive(one, users, evidence, prior[0], strength)
+    expected = naive(one, users, evidence, prior.vectors[0], told)
     np.testing.assert_allclose(made, expected, rtol=2e-3, atol=1e-4)
 
 
-def test_a_strong_prior_is_the_vector_until_events_speak_against_it():
+def test_without_a_prior_nothing_is_expected():
+    rng, one = np.random.default_rng(2), side()
+    users = rng.normal(size=(3, 5)).astype(np.float32)
+    nothing = ItemPrior(np.zeros((1, 5), np.float32), np.zeros(1))
+    plain, told = (one.vectors(users, pairs_of(np.ones(3)), prior=p) for p in (None, nothing))
+    np.testing.assert_array_equal(plain, told)
+
+
+def test_a_sure_prior_is_the_vector_until_events_speak_against_it():
     rng, one = np.random.default_rng(1), side()
-    users, prior = rng.normal(size=(9, 5)).astype(np.float32), np.ones((1, 5), np.float32)
+    users, expected = rng.normal(size=(9, 5)).astype(np.float32), np.ones((1, 5), np.float32)
     distance = []
-    for strength in (1e6, 30.0, 1.0, 0.0):
-        made = one.vectors(users, pairs_of(np.ones(9)), prior=prior, strength=strength)
-        distance.append(float(np.linalg.norm(made - prior)))
-    assert distance[0] < 1e-3
+    for told in (1 - 1e-6, 0.99, 0.7, 0.0):
+        prior = ItemPrior(expected, np.array([told]))
+        made = one.vectors(users, pairs_of(np.ones(9)), prior=prior)
+        distance.append(float(np.linalg.norm(made - expected)))
+    assert distance[0] < 1e-2
     assert distance == sorted(distance)
+
+
+def test_users_who_could_not_take_an_item_yet_say_little_against_it():
+    """With few pairs the vector is longer than a training of an old item would make it."""
+    rng, one = np.random.default_rng(7), side(unobserved=0.9, rho=0.0, negative_target=0.0)
+    users = (0.1 * rng.normal(size=(2, 5))).astype(np.float32)
+    [new] = one.vectors(users, pairs_of(np.ones(2)))
+    old = replace(one, mean_count=2.0, reg=one.reg * (2 / one.mean_count) ** one.nu)
+    [trained] = old.vectors(users, pairs_of(np.ones(2)))
+    assert np.linalg.norm(new) > np.linalg.norm(trained)
 
 
 def test_bad_parts_are_refused():
@@ -83,8 +103,9 @@ def test_bad_parts_are_refused():
         replace(side(), user_sum=np.zeros(3, np.float32))
     with pytest.raises(ConfigError, match="total"):
         side(total=0.0)
-    with pytest.raises(ConfigError, match="prior"):
-        side().vectors(np.zeros((1, 5), np.float32), pairs_of([1.0]), strength=1.0)
+    wrong = ItemPrior(np.zeros((2, 5), np.float32), np.zeros(1))
+    with pytest.raises(ShapeError, match="prior"):
+        side().vectors(np.zeros((1, 5), np.float32), pairs_of([1.0]), prior=wrong)
 
 
 def test_an_item_gets_the_vector_of_the_training():
