@@ -5,7 +5,8 @@ first ones. One row is enough to tell them apart, and leaves a client free to se
 whole after it was cut, or after another row of it was mended.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
 from hashlib import blake2b
 from importlib import resources
 from typing import Any, cast
@@ -32,6 +33,8 @@ class RequestKeys:
     ) -> None:
         self._client, self._buckets = client, buckets
         self._key = NamespaceKeys(namespace).request_keys
+        self._asked: list[tuple[tuple[Any, ...], asyncio.Future[bytes]]] = []
+        self._asking: asyncio.Task[None] | None = None
 
     async def check(self, key: str, rows: Mapping[int, Any]) -> None:
         """Note the first of the rows if the key is new; Conflict if it came with another one.
@@ -51,10 +54,32 @@ class RequestKeys:
     async def _first(self, key: str, row: bytes) -> bytes:
         named = blake2b(key.encode(), digest_size=2 + TAG_BYTES).digest()
         bucket = int.from_bytes(named[:2]) % self._buckets
-        send: Callable[..., Any] = self._client.eval
-        with store_errors():
-            answer = await send(_SCRIPT, 1, self._key, bucket, named[2:], row, KEYS_A_BUCKET)
-        return cast("bytes", answer)
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._asked.append(((bucket, named[2:], row, KEYS_A_BUCKET), answer))
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask())
+        return await answer
+
+    async def _ask(self) -> None:
+        """Ask together for all that is asked for meanwhile; a command alone costs as much."""
+        while self._asked:
+            asked, self._asked = self._asked, []
+            pipe = self._client.pipeline(transaction=False)
+            for arguments, _ in asked:
+                pipe.eval(_SCRIPT, 1, self._key, *arguments)
+            try:
+                with store_errors():
+                    answers = await cast("Awaitable[list[Any]]", pipe.execute())
+            except Exception as error:  # noqa: BLE001 - who asked is told
+                answers = [error] * len(asked)
+            for (_, waiting), answer in zip(asked, answers, strict=True):
+                if waiting.cancelled():
+                    continue
+                if isinstance(answer, Exception):
+                    waiting.set_exception(answer)
+                else:
+                    waiting.set_result(answer)
+        self._asking = None
 
 
 def _digest(row: Any) -> bytes:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import redis
 
-from service.errors import Conflict
+from service.errors import Conflict, StoreUnavailable
 from service.store.connection import connect_async
 from service.store.keys import NamespaceKeys
 from service.store.log.request_keys import KEYS_A_BUCKET, RequestKeys
@@ -31,3 +31,30 @@ def test_the_latest_keys_are_known_and_take_a_bounded_place(
     asyncio.run(fill())
     [bucket] = client.hvals(NamespaceKeys(namespace).request_keys)
     assert len(bucket) == 16 * KEYS_A_BUCKET
+
+
+def test_who_asks_together_is_told_each_their_own(redis_url: str, namespace: str) -> None:
+    async def ask() -> None:
+        async with connect_async(redis_url, role="test") as connection:
+            keys = RequestKeys(connection, namespace)
+            rows = [(n % 50, n // 50) for n in range(100)]
+            told = await asyncio.gather(
+                *(keys.check(f"key {key}", {0: row}) for key, row in rows), return_exceptions=True
+            )
+            assert told[:50] == [None] * 50
+            assert {type(one) for one in told[50:]} == {Conflict}
+
+    asyncio.run(ask())
+
+
+def test_who_asks_a_store_that_is_away_is_told(namespace: str) -> None:
+    async def ask() -> None:
+        async with connect_async("unix:///nowhere", role="test") as connection:
+            keys = RequestKeys(connection, namespace)
+            for _ in range(2):
+                told = await asyncio.gather(
+                    *(keys.check(f"key {n}", {0: n}) for n in range(3)), return_exceptions=True
+                )
+                assert {type(one) for one in told} == {StoreUnavailable}
+
+    asyncio.run(ask())
