@@ -26,7 +26,8 @@ import numpy as np
 
 from bench import data
 from bench.report import Figure, publish
-from core.batch.content.encoder import Described, DocumentEncoder, encoder_of
+from core.batch.content.encoder import Described, DocumentEncoder
+from core.batch.content.encoder_fit import encoder_of
 from core.batch.takers import Takers
 from core.gate import paired_interval
 from core.mixture_weights import Weights

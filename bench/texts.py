@@ -23,7 +23,8 @@ import scipy.sparse as sp
 
 from bench import data
 from bench.report import Figure, publish
-from core.batch.content.encoder import MEANT, SAID, DocumentEncoder, encoder_of
+from core.batch.content.encoder import MEANT, SAID, DocumentEncoder
+from core.batch.content.encoder_fit import encoder_of
 from core.batch.content.places import DOUBT, place
 from core.batch.content.words import WordFit, texts_of
 from core.batch.fbgd.config import FbgdConfig

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from core.batch.content.config import ContentConfig
-from core.batch.content.encoder import Described, encoder_of
+from core.batch.content.encoder import Described
+from core.batch.content.encoder_fit import encoder_of
 from core.batch.content.fit import fit
 from core.batch.content.model import Content
 from core.interactions import Interactions, from_pairs

@@ -1,16 +1,16 @@
 """What is said of items as rows: columns of features, of words, and vectors of texts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from core.batch.content.text_vectors import TextVectors, TextVectorsFit
-from core.batch.content.words import WordFit, Words
+from core.batch.content.text_vectors import TextVectors
+from core.batch.content.words import Words
 from core.batch.feature_map import unit_rows
-from core.features import EncoderFit, FeatureEncoder, of_item
+from core.features import FeatureEncoder, of_item
 
 SAID, MEANT = 0.5, 0.25
 """Lengths of the words of a document and of its texts, beside features of length 1."""
@@ -71,28 +71,6 @@ class DocumentEncoder:
         """Return the encoder that ``to_json`` stored, with its vectors of texts."""
         facts = FeatureEncoder.of_json(stored["facts"])
         return cls(facts, Words.of_json(stored.get("words", ())), texts)
-
-
-def encoder_of(bodies: Bodies) -> DocumentEncoder:
-    """Return an encoder of documents that are all in memory."""
-    facts, words = EncoderFit(np.random.default_rng(0)), WordFit()
-    facts.add(map(of_item, bodies))
-    words.add(bodies)
-    texts = text_vectors_of(lambda: [bodies], words)
-    return DocumentEncoder(facts.encoder(), words.words(), texts)
-
-
-def text_vectors_of(pages: Callable[[], Iterable[Bodies]], words: WordFit) -> TextVectors | None:
-    """Return vectors of the texts of all documents; None where there are few texts.
-
-    ``pages`` yields the documents that ``words`` has counted.
-    """
-    texts = TextVectorsFit(words)
-    if not texts.wanted:
-        return None
-    for bodies in pages():
-        texts.add(bodies)
-    return texts.vectors()
 
 
 class Described(NamedTuple):

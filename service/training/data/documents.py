@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from core.batch.content.encoder import Described, DocumentEncoder, text_vectors_of
+from core.batch.content.encoder import Described, DocumentEncoder
+from core.batch.content.encoder_fit import text_vectors_of
 from core.batch.content.words import WordFit
 from core.features import EncoderFit, FeatureEncoder, of_item
 from service.training.data.dataset import EncodedItems, EncodedUsers

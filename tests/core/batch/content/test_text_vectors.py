@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from core.batch.content.config import ContentConfig
-from core.batch.content.encoder import MEANT, Described, encoder_of
+from core.batch.content.encoder import MEANT, Described
+from core.batch.content.encoder_fit import TextVectorsFit, encoder_of
 from core.batch.content.fit import fit
 from core.batch.content.model import Content
 from core.batch.content.snapshot import content_of, of_content
-from core.batch.content.text_vectors import TextVectors, TextVectorsFit
+from core.batch.content.text_vectors import TextVectors
 from core.batch.content.words import WordFit
 from core.errors import ShapeError, SnapshotFormat
 from core.interactions import Interactions, from_pairs

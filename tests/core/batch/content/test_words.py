@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.batch.content.config import ContentConfig
-from core.batch.content.encoder import SAID, DocumentEncoder, encoder_of
+from core.batch.content.encoder import SAID, DocumentEncoder
+from core.batch.content.encoder_fit import encoder_of
 from core.batch.content.fit import fit
 from core.batch.content.words import WordFit, Words
 from core.batch.words.tokens import LONGEST, words_of
