@@ -49,6 +49,7 @@ RIVALS: Mapping[str, Mapping[str, int]] = {
     "skip-gram, 10 negatives, 15 epochs": {"negative": 10, "epochs": 15, "window": 10},
     "skip-gram, 25 negatives, 15 epochs": {"negative": 25, "epochs": 15, "window": 10},
     "skip-gram, 10 negatives, 30 epochs, window 5": {"negative": 10, "epochs": 30, "window": 5},
+    "skip-gram, 10 negatives, 50 epochs, window 5": {"negative": 10, "epochs": 50, "window": 5},
 }
 
 Sentences = Sequence[Sequence[str]]
