@@ -207,13 +207,19 @@ def _remove_old(folder: Path, namespace: str, keep: int) -> None:
         say(f"old backups are left in {folder}: {error}")
 
 
-def _at_times(cron: str, take: Callable[[], None]) -> None:
+def _at_times(
+    cron: str,
+    take: Callable[[], None],
+    *,
+    now: Callable[[], int] = now_ms,
+    look_s: float = LOOK_S,
+) -> None:
     """Take a backup at each time; one that fails is told, and the next is tried at its time."""
     if problem := cron_problem(cron):
         raise Misconfigured(f"--schedule: {problem}")
-    done, never = moment_before(cron, now_ms()), threading.Event()
-    while not never.wait(LOOK_S):
-        due = moment_before(cron, now_ms())
+    done, never = moment_before(cron, now()), threading.Event()
+    while not never.wait(look_s):
+        due = moment_before(cron, now())
         # a clock that was ahead and is set back makes it due earlier than it was done
         if due == done:
             continue

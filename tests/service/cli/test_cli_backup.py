@@ -111,11 +111,9 @@ def test_standard_output_on_a_full_disk_is_told_in_one_line(environment):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back(monkeypatch):
+def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back():
     hour = 3_600_000
     times = iter([0, 900 * hour, 900 * hour, 2 * hour, 2 * hour])
-    monkeypatch.setattr(verb, "now_ms", lambda: next(times))
-    monkeypatch.setattr(verb, "LOOK_S", 0.0)
     took = []
 
     def take() -> None:
@@ -124,7 +122,7 @@ def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back(monkeypatch)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        verb._at_times("0 * * * *", take)
+        verb._at_times("0 * * * *", take, now=lambda: next(times), look_s=0.0)
 
 
 def test_a_schedule_that_is_no_cron_is_refused():
