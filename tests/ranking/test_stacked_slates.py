@@ -218,3 +218,17 @@ def test_a_ranker_that_is_better_alone_answers_alone():
     assert (named.origin.strategy, named.score_kind) == ("fbgd", "likeness")
     counted = shown(world(), me, everything(me), model="popular")
     assert (counted.origin.strategy, counted.score_kind) == ("popular", "count")
+
+
+def test_what_a_slate_stands_on_depends_on_who_was_asked_for():
+    me, served = asker([3, 7, 11]), world()
+    pool = everything(me)
+    named = shown(served, me, pool, model="fbgd").kept
+    assert named.by == ("fbgd", MODELS[0].made_of)
+    # the version of such a list does not change with its order
+    everybodys = shown(served, me, pool, model="popular").kept
+    assert (everybodys.by, everybodys.patience) == (None, 0.0)
+    assert everybodys.basis is served.basis
+    known = msgspec.structs.replace(me, heads={})
+    assert 0.5 <= shown(served, known, pool).kept.patience <= 1.0
+    assert shown(served, known, pool, explain=True).kept is None

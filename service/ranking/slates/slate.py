@@ -107,7 +107,8 @@ def _kept(
     if choice.stack is not None:
         return found.kept
     ranker = choice.rankers[0]
-    named = wanted.model == ranker.strategy and not ranker.family.for_everybody
+    # of other rankers, the version does not tell which documents they have read
+    named = wanted.model == ranker.strategy and ranker.keeps_heads
     alone = named and all(pick.strategy == ranker.strategy for pick in found.picks)
     by = (ranker.strategy, ranker.made_of) if alone else None
     return Made(lineup.basis, pool.time_ms, by=by)
