@@ -7,7 +7,9 @@ from core.transitions.successors import Successors
 from core.transitions.table import Taken, Transitions, no_latest
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
+from service.ranking.untrained.learned import LearnedPart, LearnedState
 from service.ranking.untrained.next_items import NextItems
+from tests.rankers import online, rated
 
 ITEMS = np.arange(8, dtype=np.int32)
 
@@ -50,3 +52,16 @@ def test_a_long_history_has_opened_long_ago():
 def test_items_that_are_new_to_the_counts_open_nothing():
     made = ranker([0, 1])
     assert openings(made, 0)[2:].tolist() == [0.0] * 6
+
+
+def test_scores_of_what_one_learner_publishes_are_not_taken_for_each_other():
+    table = Transitions(1_000.0).counted()
+    rated_items = online(8)._items
+    learned = LearnedState.of({0: LearnedPart(rated_items, table)}, now_ms=1.0)
+    first, second = learned.rankers(0)
+    assert {first.strategy, second.strategy} == {"online", "next"}
+    assert first.vectors_of != second.vectors_of
+    asker = rated([1, 2])
+    asker = asker.having(first.prepare(asker))
+    assert first.prepare(asker) is None
+    assert second.prepare(asker) is not None, "it has scores of its own"
