@@ -33,6 +33,7 @@ class FeedbackLine(msgspec.Struct, omit_defaults=True):
     timestamp: str | None = None
     event_id: str | None = None
     rec_id: str | None = None
+    context: dict[str, str] | None = None
 
 
 class _Loose(msgspec.Struct):
@@ -45,6 +46,7 @@ class _Loose(msgspec.Struct):
     timestamp: float | str | None = None
     event_id: str | None = None
     rec_id: str | None = None
+    context: dict[str, str] | None = None
 
     @classmethod
     def read(cls, text: bytes, ignored: dict[str, None]) -> "_Loose":
@@ -65,6 +67,7 @@ class _Loose(msgspec.Struct):
             timestamp=_time(self.timestamp),
             event_id=self.event_id,
             rec_id=self.rec_id,
+            context=self.context,
         )
 
 

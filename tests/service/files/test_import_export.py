@@ -341,6 +341,17 @@ def test_columns_that_no_event_has_are_named(running: ServiceProcess, tmp_path: 
     assert sent(running, table)["ignored"] == []
 
 
+def test_a_context_is_sent_as_it_stands_in_the_file(tmp_path: Path) -> None:
+    file, context = tmp_path / "clicks.ndjson", {"device": "phone", "page": "home"}
+    rows = [{"user": "a", "item": "b", "kind": "click", "context": context}]
+    file.write_text("\n".join(map(json.dumps, [*rows, {"user": "a", "item": "c", "rating": 3}])))
+    [part] = read_parts(file)
+    first, second = map(json.loads, part.lines.splitlines())
+    assert first["context"] == context
+    assert "context" not in second
+    assert part.ignored == ()
+
+
 def test_the_summary_counts_what_the_service_and_the_reader_rejected() -> None:
     part = FilePart(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
     summary = sending.Summary()
