@@ -181,7 +181,7 @@ class CatalogueTopics:
         made, version = self._made, self._view.current.version
         if made is None or made.model.version != model.version:
             taken = await self._taken(len(model.item_vectors))
-            topics = await asyncio.to_thread(topics_of, model.item_vectors, taken)
+            topics = await asyncio.to_thread(_grouped, model.item_vectors, taken)
         else:
             topics = made.topics
         shown = self._view.current.mask(now_ms(), len(topics.topic))
@@ -218,6 +218,13 @@ class CatalogueTopics:
         ]
         # in a thread: long texts take a moment
         return await asyncio.to_thread(typical_terms, groups)
+
+
+def _grouped(vectors: F32, taken: F32) -> Topics:
+    """Return the topics of items, their members sorted: that too takes long for many items."""
+    topics = topics_of(vectors, taken)
+    _ = topics.members
+    return topics
 
 
 def _model_of(lineup: Lineup) -> Ranker | None:
