@@ -232,7 +232,7 @@ def test_waiting_is_bounded_and_has_one_meaning(api: Api) -> None:
 
 
 def test_waiting_works_across_partitions(redis_url: str, namespace: str) -> None:
-    settings = Settings(namespace=namespace, partitions=2)
+    settings = Settings(namespace=namespace, partitions=2, wait_timeout_ms=60_000)
     with learning(settings, redis_url), Api(settings, redis_url) as api:
         rows = [{"user": f"u{i}", "item": "x", "rating": 1 + i % 5} for i in range(20)]
         answer = api("POST", "/v1/ratings?wait=learned", json=rows)
