@@ -216,6 +216,8 @@ def _look_back(shop: httpx.Client) -> None:
 def _wrong_requests(shop: httpx.Client) -> None:
     rating = {"user": "ada", "item": HEDGE, "rating": 4}
     recommendations = "/v1/users/ada/recommendations"
+    key = {"idempotency-key": "of one body"}
+    _good(shop.post("/v1/events", json=rating, headers=key), 202)
     wrong: list[tuple[str, str, dict[str, Any]]] = [
         ("GET", "/v1/items/never-seen", {}),
         ("GET", f"{recommendations}?colour=green", {}),
@@ -229,6 +231,7 @@ def _wrong_requests(shop: httpx.Client) -> None:
         ("POST", "/v1/events", {"json": rating | {"timestamp": "2999-01-01T00:00:00Z"}}),
         ("POST", "/v1/events", {"json": {"user": "ada", "item": HEDGE, "kind": "stared"}}),
         ("POST", "/v1/events", {"json": [rating | {"rating": 11}]}),
+        ("POST", "/v1/events", {"json": rating | {"rating": 2}, "headers": key}),
         ("POST", "/v1/events", {"content": b'{"user": "ada"', "headers": JSON}),
         ("POST", "/v1/events", {"content": b"user=ada"}),
         ("PUT", f"/v1/items/{HEDGE}", {"content": b"\xff", "headers": JSON}),
