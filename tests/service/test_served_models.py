@@ -20,7 +20,7 @@ from service.store.identity.survey import survey
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import open_namespace
-from service.store.namespaces import delete_keys
+from service.store.namespaces import delete_namespace
 from tests.models import activated, published
 from tests.server import PrivateServer, wait_until
 
@@ -83,7 +83,7 @@ def test_models_outlive_a_store_that_is_emptied_after_a_rollback(
     # a rollback that was healed, then a store that cannot be trusted
     models.forget(seen, went_back=True)
     models.hold(seen)
-    delete_keys(client, namespace)
+    delete_namespace(client, namespace)
     models.refresh()
     assert serving(models) == {"fbgd": first.version}
     # an operator has accepted the empty store

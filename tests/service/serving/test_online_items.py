@@ -83,8 +83,7 @@ def test_an_unchanged_snapshot_is_kept_and_an_old_file_goes(world, client):
     feed.counter = 10
     feed.append(some_ratings(5))
     learner.drain()
-    learner.follower_inbox.refresh(learner.watermark)
-    wait_until(lambda: seen_through(source) == 505)
+    wait_until(lambda: published(learner, source) == 505)
     follower._refresh()
     assert follower.current.online[0].seen_through == 505
 

@@ -1,7 +1,7 @@
 """Progress of the partitions as the api reports it: the same as an operator's command finds."""
 
-from service.store.keys import PartitionKeys
-from service.store.progress import partition_progress, unlearned
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.progress import partition_progress, workers
 from service.store.server.inspection import PartitionReport, inspect_partition
 from tests.stories import run
 
@@ -28,6 +28,8 @@ def test_waiting_events_are_appended_and_not_learned(client, redis_url, namespac
     assert report == inspect_partition(client, namespace, 1)
 
 
-def test_partitions_without_a_lease_are_unlearned(client, redis_url, namespace):
+def test_workers_are_told_by_their_leases(client, redis_url, namespace):
     client.set(PartitionKeys(namespace, 1).lease, "host:1:a")
-    assert run(redis_url, lambda one: unlearned(one, namespace, 3)) == [0, 2]
+    assert run(redis_url, lambda one: workers(one, namespace, 3)) == ([0, 2], False)
+    client.set(NamespaceKeys(namespace).trainer, "host:2:b")
+    assert run(redis_url, lambda one: workers(one, namespace, 3)) == ([0, 2], True)
