@@ -56,7 +56,8 @@ class Candidates(Struct, frozen=True, eq=False):
         rows = np.isin(self.items, _heads(rankers, lists, asker, pool), assume_unique=True)
         names = {name: at for at, name in enumerate(signal_names(every))}
         columns = [names[name] for name in signal_names(rankers)]
-        return Candidates(self.items[rows], self.signals[rows][:, columns], self.made)
+        # `[:, columns]` would lay the rows out column by column, for which no kernel is compiled
+        return Candidates(self.items[rows], self.signals[np.ix_(rows, columns)], self.made)
 
     def taken(self, item: int, length: int) -> Choice:
         """Return the event in which this item was taken, after a history of this length."""

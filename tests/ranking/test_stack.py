@@ -7,7 +7,7 @@ from core.batch.preferences import Preferences
 from core.stack.logit import Logit
 from service.ranking.asker import Asker
 from service.ranking.pool import NOTHING, Pool
-from service.ranking.stack import Stack, candidates, score_columns, signal_names
+from service.ranking.stack import Stack, candidates, candidates_of, score_columns, signal_names
 from tests.rankers import asker, everything, fold_in, order
 
 N = 300
@@ -55,6 +55,17 @@ def test_signals_say_what_rankers_and_history_say(rankers):
     assert [column[at[7]] for column in seen] == [1.0, 0.0, pytest.approx(np.log(2.0))]
     assert sum(column.sum() for column in seen) == pytest.approx(3.0 + np.log(2.0))
     assert list(score_columns(rankers).values()) == [0, 3]
+
+
+def test_candidates_of_some_rankers_are_as_they_would_have_made_them(rankers):
+    me, pool = returning([7, 9]), everything(N)
+    lists = {ranker.strategy: ranker.mixing_list(me, pool, 100) for ranker in rankers}
+    found = candidates_of(rankers, lists, me, pool).of(rankers, rankers[1:], lists, me, pool)
+    alone = candidates(rankers[1:], me, pool)
+    assert found.items.tolist() == alone.items.tolist()
+    assert found.signals.tolist() == alone.signals.tolist()
+    # kernels are compiled for rows that lie one behind the other
+    assert found.signals.flags.c_contiguous
 
 
 def test_who_is_unknown_gets_popular_candidates(rankers):
