@@ -330,12 +330,13 @@ def test_users_have_features_and_links(api: Api) -> None:
 
 
 def test_a_deleted_user_leaves_no_key(learned_api: Api) -> None:
-    learned_api("PUT", "/v1/users/ada", json={"features": {"age": 31}})
-    learned_api("POST", "/v1/ratings?wait=learned", json={"user": "ada", "item": "x", "rating": 3})
-    assert learned_api("DELETE", "/v1/users/ada").json()["learned"]
+    learned_api("PUT", "/v1/users/ada-lovelace", json={"features": {"age": 31}})
+    rating = {"user": "ada-lovelace", "item": "x", "rating": 3}
+    learned_api("POST", "/v1/ratings?wait=learned", json=rating)
+    assert learned_api("DELETE", "/v1/users/ada-lovelace").json()["learned"]
     redis, name = learned_api.runtime.redis, learned_api.settings.namespace
     keys: list[bytes] = learned_api.run(redis.keys(f"hr:{{{name}*"))
-    assert not [key for key in keys if b"ada" in key]
+    assert not [key for key in keys if b"ada-lovelace" in key]
     assert learned_api("GET", "/v1/users").json()["items"] == []
 
 
