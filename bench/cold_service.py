@@ -28,7 +28,7 @@ from bench.report import Figure, publish
 from core.interactions import from_pairs
 from core.ranking_metrics import hits, ndcg
 from core.types import F64, I64
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient
 from service.files.sending import send
 

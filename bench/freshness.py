@@ -29,7 +29,7 @@ from bench.http_client import Client, Load, open_loop, request
 from bench.posts import rating_bodies
 from bench.report import Figure, publish
 from bench.slates import serving
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient
 from service.files.sending import send
 

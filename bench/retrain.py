@@ -15,7 +15,7 @@ from typing import Any
 
 from bench import data, service
 from bench.report import Figure, publish
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient
 from service.files.sending import send
 

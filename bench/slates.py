@@ -33,7 +33,7 @@ from core.batch.fbgd.model import Fbgd
 from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.snapshot import of_objective
 from core.interactions import from_pairs
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys

@@ -25,7 +25,7 @@ from bench.http_client import Load, closed_loop, open_loop, request
 from bench.posts import rating_bodies
 from bench.report import Figure, publish
 from bench.slates import ARRIVING, CONNECTIONS, paths
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient
 
 SECTION = "Recommendations under a training"

@@ -20,7 +20,7 @@ import numpy as np
 from bench import service
 from bench.report import Figure, publish
 from core.mixture_weights import ndcg10
-from service.cli.next_training import wait_for_lists
+from service.cli.clients.next_training import wait_for_lists
 from service.client import ServiceClient, ndjson, segment
 
 Kinds = Literal["mixed", "views", "ratings"]

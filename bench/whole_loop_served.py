@@ -25,7 +25,7 @@ import httpx
 from bench import service
 from bench.data import FOLDER
 from bench.report import Figure, publish
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient, ndjson, segment
 
 SECTION = "Whole loop through the service, ML-100K"

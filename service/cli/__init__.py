@@ -1,5 +1,7 @@
 """The command line: one module a verb, imported when its verb is used. Start at ``main.py``.
 
+``running/`` has the verbs that run the service, ``clients/`` those that ask a running one over
+HTTP, ``operators/`` those that open the store themselves, and ``eval/`` measures models on files.
 Only this package reads the environment, prints and exits.
 """
 

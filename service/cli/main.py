@@ -17,32 +17,44 @@ from core.errors import CoreError
 from service.errors import ServiceError
 
 COMMANDS = {
-    "serve": ("service.cli.serve", "Run the whole service on this machine."),
-    "api": ("service.cli.api", "Run one api process with a Redis of yours."),
-    "learner": ("service.cli.learner", "Run the learner of one partition with a Redis of yours."),
-    "trainer": ("service.cli.trainer", "Run the trainer with a Redis of yours."),
-    "demo": ("service.cli.demo", "Watch the service learn a sample world, or your ratings."),
+    "serve": ("service.cli.running.serve", "Run the whole service on this machine."),
+    "api": ("service.cli.running.api", "Run one api process with a Redis of yours."),
+    "learner": (
+        "service.cli.running.learner",
+        "Run the learner of one partition with a Redis of yours.",
+    ),
+    "trainer": ("service.cli.running.trainer", "Run the trainer with a Redis of yours."),
+    "demo": (
+        "service.cli.running.demo",
+        "Watch the service learn a sample world, or your ratings.",
+    ),
     "import": (
-        "service.cli.import_file",
+        "service.cli.clients.import_file",
         "Send files of feedback or documents to a running service.",
     ),
-    "retrain": ("service.cli.retrain", "Train ranking models in a running service."),
-    "export": ("service.cli.export", "Write all histories as NDJSON or CSV."),
+    "retrain": ("service.cli.clients.retrain", "Train ranking models in a running service."),
+    "export": ("service.cli.operators.export", "Write all histories as NDJSON or CSV."),
     "eval": ("service.cli.eval.main", "Evaluate models on data sets in files."),
-    "bench": ("service.cli.bench", "Measure the speed of the service on this machine."),
-    "models": ("service.cli.models", "List trained models, and choose which ones serve."),
-    "keys": ("service.cli.keys", "Create, list and revoke API keys."),
-    "namespaces": ("service.cli.namespaces", "List the namespaces of a store, or delete one."),
+    "bench": ("service.cli.running.bench", "Measure the speed of the service on this machine."),
+    "models": ("service.cli.operators.models", "List trained models, and choose which ones serve."),
+    "keys": ("service.cli.operators.keys", "Create, list and revoke API keys."),
+    "namespaces": (
+        "service.cli.operators.namespaces",
+        "List the namespaces of a store, or delete one.",
+    ),
     "dead-letters": (
-        "service.cli.dead_letters",
+        "service.cli.operators.dead_letters",
         "Look at feedback that could not be learned, and decide about it.",
     ),
-    "backup": ("service.cli.backup", "Write all that a namespace holds, while it is used."),
-    "restore": ("service.cli.restore", "Bring back a namespace from backups."),
-    "verify": ("service.cli.verify", "Check that backups are whole."),
-    "rebuild": ("service.cli.rebuild", "Learn everything again from the histories."),
+    "backup": (
+        "service.cli.operators.backup",
+        "Write all that a namespace holds, while it is used.",
+    ),
+    "restore": ("service.cli.operators.restore", "Bring back a namespace from backups."),
+    "verify": ("service.cli.operators.verify", "Check that backups are whole."),
+    "rebuild": ("service.cli.operators.rebuild", "Learn everything again from the histories."),
     "openapi": ("service.cli.openapi", "Print the OpenAPI document."),
-    "doctor": ("service.cli.doctor", "Check this machine, the settings and the store."),
+    "doctor": ("service.cli.operators.doctor", "Check this machine, the settings and the store."),
 }
 """Verb: (module with the typer `app`, line in the list of verbs)."""
 

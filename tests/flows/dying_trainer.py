@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from service.cli.trainer import run_trainer, train
+from service.cli.running.trainer import run_trainer, train
 from service.store.jobs.records import JobRecord, JobRecords
 from service.training.reporter import Reporter
 

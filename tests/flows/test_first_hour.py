@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.small_worlds import SmallWorld, Told, send, slates_ndcg
-from service.cli.next_training import wait_for_lists
+from service.cli.clients.next_training import wait_for_lists
 from service.client import ServiceClient, ndjson, segment
 from service.demo.sample_world import SampleWorld
 from service.processes.child import ServiceProcess

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient, ndjson
 from tests.histories import Record, half_in_order, world
 from tests.server import wait_until

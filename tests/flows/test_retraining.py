@@ -513,7 +513,7 @@ def test_old_versions_are_removed(room, redis_url, namespace):
 
 def test_the_waiting_process_loads_neither_numba_nor_numpy():
     code = (
-        "import sys, service.cli.trainer\n"
+        "import sys, service.cli.running.trainer\n"
         "heavy = {'numba', 'numpy', 'scipy'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

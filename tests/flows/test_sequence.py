@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.cli.watching import watch
+from service.cli.clients.watching import watch
 from service.client import ServiceClient
 from tests.server import wait_until
 from tests.service.running import service

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from service.cli.demo import _say_where_to_look, _settings
+from service.cli.running.demo import _say_where_to_look, _settings
 from service.demo.stream import trained
 from service.demo.view import Expert, Progress, Sample, plain_line, screen, sparkline
 from service.demo.worlds import file_world, sample_world

@@ -18,8 +18,8 @@ STORE = sorted(
     module.name for module in pkgutil.walk_packages(service.store.__path__, "service.store.")
 )
 LIGHT = [
-    "service.cli.restore",
-    "service.cli.verify",
+    "service.cli.operators.restore",
+    "service.cli.operators.verify",
     "service.client",
     "service.configs",
     "service.ids",

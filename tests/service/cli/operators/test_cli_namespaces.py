@@ -7,7 +7,7 @@ import redis
 from click.testing import Result
 from typer.testing import CliRunner
 
-from service.cli.namespaces import app
+from service.cli.operators.namespaces import app
 from service.errors import Conflict, Misconfigured, NotFound
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys

@@ -9,8 +9,8 @@ import redis
 from click.testing import Result
 from typer.testing import CliRunner
 
-from service.cli.doctor import Finding, examine
-from service.cli.models import app
+from service.cli.operators.doctor import Finding, examine
+from service.cli.operators.models import app
 from service.errors import Conflict, NotFound
 from service.settings import Settings
 from service.store.connection import connect

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
+from service.cli.clients.watching import LOOK_S, watch
 from service.cli.options import say
-from service.cli.watching import LOOK_S, watch
 from service.client import UNFINISHED, ServiceClient
 
 PATIENCE_S = 120.0

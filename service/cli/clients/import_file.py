@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli import options
-from service.cli.next_training import next_training, wait_for_lists
+from service.cli.clients.next_training import next_training, wait_for_lists
 from service.cli.options import say
 from service.client import ServiceClient
 from service.errors import Misconfigured, ServiceError

@@ -7,8 +7,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from service.cli.dead_letters import app
-from service.cli.doctor import examine
+from service.cli.operators.dead_letters import app
+from service.cli.operators.doctor import examine
 from service.errors import Conflict, NotFound
 from service.settings import Settings
 from service.store.keys import NamespaceKeys

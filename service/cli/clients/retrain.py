@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from service.cli import options
+from service.cli.clients.watching import watch
 from service.cli.options import say
-from service.cli.watching import watch
 from service.client import UNFINISHED, ServiceClient, outcome
 from service.errors import Misconfigured
 from service.ranking.strategies import meant

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import RECIPES, left_out, settings
-from service.cli.watching import LogPace
+from service.cli.clients.retrain import RECIPES, left_out, settings
+from service.cli.clients.watching import LogPace
 from service.client import ndjson, outcome
 from service.errors import Misconfigured
 from service.processes.child import ServiceProcess

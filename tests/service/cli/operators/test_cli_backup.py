@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import backup as verb
+from service.cli.operators import backup as verb
 from service.errors import Misconfigured
 from service.processes.commands import COMMAND
 from service.settings import Settings

@@ -1,0 +1,1 @@
+"""Verbs that ask a running service over HTTP, as any client could."""

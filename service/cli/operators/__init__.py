@@ -1,0 +1,1 @@
+"""Verbs that open the store itself, whether the service runs or not."""
