@@ -1,6 +1,7 @@
 """The person that items are ranked for: their preferences, and cached results of rankers."""
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -10,6 +11,9 @@ from core.batch.preferences import Preferences
 from core.types import F32
 from service.ranking.pool import HEAD, NOTHING, Head, Pool
 from service.ranking.strategies import Strategy
+
+VectorOf: TypeAlias = tuple[Strategy, str]
+"""What a cached vector belongs to: a family, and the version of its model."""
 
 _NONE: F32 = np.empty(0, np.float32)
 
@@ -23,13 +27,18 @@ class Computed(Struct, frozen=True, eq=False):
     vector: F32 | None = None
     head: Head | None = None
 
+    @property
+    def vector_of(self) -> VectorOf:
+        """Return the name of the vector in a cache."""
+        return self.strategy, self.version
+
 
 class Asker(Struct, frozen=True, eq=False):
     """The person who asks. Rankers only read it and return what they computed (``Computed``)."""
 
     preferences: Preferences
-    vectors: Mapping[str, F32] = msgspec.field(default_factory=dict)
-    """The user's vector by version of the model, computed from the history alone."""
+    vectors: Mapping[VectorOf, F32] = msgspec.field(default_factory=dict)
+    """The user's vectors, computed from the history alone."""
     heads: Mapping[Strategy, Head] | None = None
     """Cached heads; None: heads cannot be cached, or the answer may contain seen items."""
     warmed: Mapping[Strategy, Head] = msgspec.field(default_factory=dict)
@@ -57,7 +66,7 @@ class Asker(Struct, frozen=True, eq=False):
         """Return the asker with a newly computed vector."""
         if made is None or made.vector is None:
             return self
-        vectors = {**self.vectors, made.version: made.vector}
+        vectors = {**self.vectors, made.vector_of: made.vector}
         return msgspec.structs.replace(self, vectors=vectors)
 
 

@@ -304,12 +304,12 @@ class ScoreRanker(HeadRanker):
         """Compute the score of each item; -inf where it cannot score the item."""
 
     def prepare(self, asker: Asker) -> Computed | None:
-        if self.made_of in asker.vectors:
+        if (self.strategy, self.made_of) in asker.vectors:
             return None
         return Computed(self.strategy, self.made_of, self.new_scores(asker))
 
     def fold_in(self, asker: Asker) -> F32:
-        scores = asker.vectors.get(self.made_of)
+        scores = asker.vectors.get((self.strategy, self.made_of))
         return self.new_scores(asker) if scores is None else scores
 
     def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from core.batch.preferences import Preferences, preferences
 from core.meaning import EventMeanings
 from core.types import F32
+from service.ranking.asker import VectorOf
 from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
 from service.serving.standing import KeptAnswer
@@ -26,8 +27,8 @@ class UserState:
     """Sequence up to which all events are included."""
     newest: int
     """Sequence of the user's newest record; 0 if there is none."""
-    vectors: dict[str, F32] = field(default_factory=dict)
-    """The user's vectors, by version of the model."""
+    vectors: dict[VectorOf, F32] = field(default_factory=dict)
+    """The user's vectors, by family and version of the model."""
     row: F32 | None = None
     """The user's row of the online model."""
     heads: dict[Strategy, Head] = field(default_factory=dict)

@@ -94,7 +94,7 @@ class Users:
         """Keep the results of rankers for a user until the history changes."""
         before = state.nbytes
         vectors = {
-            result.version: result.vector
+            result.vector_of: result.vector
             for result in made
             if result.vector is not None and result.vector.nbytes <= VECTOR_BYTES
         }

@@ -56,7 +56,7 @@ def test_what_was_cached_is_not_made_again_and_what_was_not_is_returned():
     assert first.made is not None
     assert first.made.head is not None
     cached = Asker(
-        me.preferences, vectors={"v": first.made.vector}, heads={"ocmf": first.made.head}
+        me.preferences, vectors={("ocmf", "v"): first.made.vector}, heads={"ocmf": first.made.head}
     )
     again = model.best(cached, pool, 5)
     assert again.made is None

@@ -60,7 +60,6 @@ def test_scores_of_what_one_learner_publishes_are_not_taken_for_each_other():
     learned = LearnedState.of({0: LearnedPart(rated_items, table)}, now_ms=1.0)
     first, second = learned.rankers(0)
     assert {first.strategy, second.strategy} == {"online", "next"}
-    assert first.vectors_of != second.vectors_of
     asker = rated([1, 2])
     asker = asker.having(first.prepare(asker))
     assert first.prepare(asker) is None

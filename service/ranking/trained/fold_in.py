@@ -52,7 +52,7 @@ class FoldIn(HeadRanker):
         return self.users.feature_vectors(row)[0] if known else None
 
     def prepare(self, asker: Asker) -> Computed | None:
-        if self.version in asker.features or self.version in asker.vectors:
+        if self.version in asker.features or (self.strategy, self.version) in asker.vectors:
             return None
         return Computed(self.strategy, self.version, self.fold_in(asker))
 
@@ -63,9 +63,10 @@ class FoldIn(HeadRanker):
     def fold_in(self, asker: Asker) -> F32:
         features = asker.features.get(self.version)
         # the cached vector was computed from the history alone
-        vector = asker.vectors.get(self.version) if features is None else None
-        if vector is not None:
-            return vector
+        if features is None:
+            vector = asker.vectors.get((self.strategy, self.version))
+            if vector is not None:
+                return vector
         past = self.past(asker)
         return self.users.vector(past.item_ix, past.weight, past.target, feature_vector=features)
 

@@ -42,8 +42,7 @@ class LearnedState:
         versions = ",".join(part.online.version for part in parts.values())
         following = NextState(
             Successors.of((part.transitions for part in parts.values()), now_ms=now_ms),
-            # caches know results by version alone: that of the online model names its scores
-            f"next of {versions}" if versions else "",
+            versions,
             {partition: part.online.seen_through for partition, part in parts.items()},
         )
         return cls(parts, online, following, Takers.joined(part.takers for part in parts.values()))

@@ -284,3 +284,13 @@ def test_the_follower_publishes_weights_and_the_online_snapshot(
     assert all(one.judged == record.judged for one in others)
     assert record.mixture.mrr > 0
     assert sum(one.judged for one in record.by_length.values()) == record.judged
+
+
+def test_the_judged_signals_of_a_ranker_are_its_own(learner, feed, client, eager):
+    found = judged(learner, feed, eager, some_ratings(120, items=N_ITEMS))
+    last = found[max(found)]
+    columns = dict(zip(last.signals, last.candidate.signals.T, strict=True))
+    predicted, followed = columns["online: score"], columns["next: score"]
+    assert ((predicted == 0.0) | (predicted >= 1.0) & (predicted <= 5.0)).all()
+    assert followed.any()
+    assert not np.array_equal(predicted, followed)

@@ -169,7 +169,7 @@ def test_the_counted_size_of_a_user_is_the_memory_it_takes() -> None:
         own, ones = np.arange(n, dtype=np.int32), np.ones(n, np.float32)
         row = np.frombuffer(bytes([n]) * 400, np.float32)
         found = UserState(Preferences(own, ones, ones.copy(), own.copy()), n, n, row=row)
-        found.vectors.update({name: np.ones(64, np.float32) for name in ("v1", "v2")})
+        found.vectors.update({("fbgd", name): np.ones(64, np.float32) for name in ("v1", "v2")})
         for strategy in ("fbgd", "ocmf", "online"):
             items, scores = np.zeros(HEAD, np.int32), np.zeros(HEAD, np.float32)
             found.heads[strategy] = Head("v", items, scores, whole=False)
