@@ -53,9 +53,10 @@ class Candidates(Struct, frozen=True, eq=False):
         pool: Pool,
     ) -> "Candidates":
         """Return those that some of the rankers name, with the signals of these rankers."""
-        rows = np.isin(self.items, _heads(rankers, lists, asker, pool), assume_unique=True)
+        heads = _heads(rankers, lists, asker, pool)
+        rows = np.flatnonzero(np.isin(self.items, heads, assume_unique=True))
         names = {name: at for at, name in enumerate(signal_names(every))}
-        columns = [names[name] for name in signal_names(rankers)]
+        columns = np.array([names[name] for name in signal_names(rankers)], np.intp)
         # `[:, columns]` would lay the rows out column by column, for which no kernel is compiled
         return Candidates(self.items[rows], self.signals[np.ix_(rows, columns)], self.made)
 
