@@ -58,7 +58,7 @@ class Candidates(Struct, frozen=True, eq=False):
         names = {name: at for at, name in enumerate(signal_names(every))}
         columns = np.array([names[name] for name in signal_names(rankers)], np.intp)
         # `[:, columns]` would lay the rows out column by column, for which no kernel is compiled
-        return Candidates(self.items[rows], self.signals[np.ix_(rows, np.array(columns, np.intp))], self.made)
+        return Candidates(self.items[rows], self.signals[np.ix_(rows, columns)], self.made)
 
     def taken(self, item: int, length: int) -> Choice:
         """Return the event in which this item was taken, after a history of this length."""
