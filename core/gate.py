@@ -55,7 +55,7 @@ def decide(
 
     The candidate is refused only if it is clearly worse: the whole interval of the difference lies
     below -TOLERATED times the rival's mean. With fewer than ``fewest`` users nothing is clear, and
-    the better one serves: the mean of the difference decides. Without any user there is no
+    the mean of the difference decides alone. Without any user there is no
     comparison, and the candidate serves only if nothing else does.
     """
     n = candidate.size
@@ -69,7 +69,7 @@ def decide(
         f"{difference.mean:+.4f}, 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
     )
     if n < fewest:
-        return _of_few(difference, bound, f"{figures}; {_few(n, fewest)}: the better one serves")
+        return _of_few(difference, bound, f"{figures}; {_few(n, fewest)}: the mean decides")
     if difference.high < bound:
         return Decision(
             "refused", f"worse than the active model: {figures}, all below {bound:.4f}", difference

@@ -41,14 +41,12 @@ def test_a_loss_within_one_percent_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 6, 199])
-def test_with_few_users_the_better_one_serves(n: int) -> None:
+def test_with_few_users_the_mean_decides(n: int) -> None:
     rng = np.random.default_rng(6)
     rival = 0.1 + scores(rng, n=n)
     found = [decide(rival + by, rival, rng) for by in (-0.05, 0.0, 0.05)]
     assert [one.outcome for one in found] == ["refused", "promoted", "promoted"]
-    assert all(
-        f"only {n} users can judge, fewer than 200: the better" in one.reason for one in found
-    )
+    assert all(f"only {n} users can judge, fewer than 200: the mean" in one.reason for one in found)
 
 
 def test_without_any_user_there_is_no_comparison() -> None:

@@ -178,7 +178,7 @@ def test_with_few_users_the_better_model_serves(room, redis_url, namespace):
         assert abs(first.metrics["lead"]) < 0.2
         assert (better.decision["outcome"], worse.decision["outcome"]) == ("promoted", "refused")
         for job in (better, worse):
-            says = "only 40 users can judge, fewer than 200: the better one serves"
+            says = "only 40 users can judge, fewer than 200: the mean decides"
             assert says in job.decision["reason"]
         assert here.serving == {"fbgd": better.version}
         assert worse.version in {record.version for record in here.registry.records()}
