@@ -32,7 +32,7 @@ from service.http.raw_router import RawRouter
 from service.http.rendered import add_document, add_page
 from service.http.route_page import route_page
 from service.http.sites import Sites
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.settings import Settings
 from service.telemetry import logger
 

@@ -18,7 +18,7 @@ from service.app import create_app
 from service.http.connections import server_config
 from service.http.problems import MEDIA_TYPE
 from service.learning.partition_loop import learn_partition
-from service.runtime import ApiRuntime, api_runtime
+from service.runtime.api import ApiRuntime, api_runtime
 from service.settings import Settings
 from service.store.api_keys import ApiKey, Role
 from service.store.keys import PartitionKeys

@@ -27,7 +27,7 @@ from service.errors import StoreUnavailable
 from service.http.documentation import problems
 from service.http.problems import problem
 from service.ids import sequence_token
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
 from service.store.namespace import scale_text
 from service.store.progress import partition_progress, workers

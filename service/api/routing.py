@@ -11,7 +11,7 @@ from service.api.roles import ROLES
 from service.http import routing
 from service.http.auth import caller
 from service.ids import ID_LENGTHS, path_id
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 
 
 class Route(routing.Route):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from service.errors import NotReady
 from service.ids import InvalidSequence, parse_sequence_token
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.log.changes import ChangeFollower
 from service.store.partitions import partition_of
 

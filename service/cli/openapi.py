@@ -6,7 +6,7 @@ import typer
 
 from service.app import create_app
 from service.cli import options
-from service.runtime import no_runtime
+from service.runtime.api import no_runtime
 from service.settings import Settings
 
 app = options.verb()

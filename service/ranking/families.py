@@ -10,7 +10,7 @@ each commit, so beside the entry it needs:
 - in ``untrained``, a module with the ranker and a ``State`` that makes it; ``online.py`` is an
   example of a personal family, ``everybody.py`` of lists that are the same for everybody;
 - in ``service/serving/copies``, a poll of the stored state whose ``current`` is that ``State``; an
-  api process starts it in ``service/runtime.py``, which also hands it to ``Lineups`` (``states``);
+  api process starts it in ``service/runtime/followed.py``, where ``states`` lists it;
 - in ``service/learning/following/states.py``, the same ``State`` made of a view of the learner.
 
 The version of its ranker stays the same while events change the state: the weights and metrics in

@@ -20,10 +20,7 @@ from service.ranking.families import FAMILIES
 from service.ranking.ranker import AudienceModel
 from service.ranking.reasons import inactive
 from service.ranking.strategies import Strategy
-from service.serving.lineups import Lineups
-from service.serving.users import Users
-from service.store.catalogue.documents import Catalogue
-from service.store.catalogue.numbers import ItemNumbers
+from service.serving.sources import Sources
 
 MOST_CONSIDERED, PAGE = 10_000, 500
 """Largest number of users that one answer considers; number of users in one read."""
@@ -114,16 +111,13 @@ class Audience:
 
     def __init__(
         self,
-        lineups: Lineups,
-        users: Users,
-        numbers: ItemNumbers,
-        catalogue: Catalogue,
+        sources: Sources,
         *,
         most_considered: int = MOST_CONSIDERED,
         page: int = PAGE,
     ) -> None:
-        self._lineups, self._users = lineups, users
-        self._numbers, self._catalogue = numbers, catalogue
+        self._lineups, self._users = sources.lineups, sources.users
+        self._numbers, self._catalogue = sources.numbers, sources.catalogue
         self._most_considered, self._page_size = most_considered, page
         self._rankings: OrderedDict[Hashable, _Ranking] = OrderedDict()
 

@@ -11,7 +11,7 @@ from service.ranking.asker import Asker
 from service.ranking.pool import Head
 from service.ranking.ranker import Ranker
 from service.served_models import ActiveModel
-from service.serving.recommender import INLINE
+from service.serving.turns import INLINE
 from service.serving.users import Users
 from service.telemetry import logger
 

@@ -6,28 +6,17 @@ event of the user drops all that is kept of them, ``Standing`` knows the other c
 
 from service.ids import sequence_token
 from service.serving.asked import Answer
-from service.serving.copies.catalogue_view import CatalogueView
-from service.serving.copies.new_items import NewItemsFollower
-from service.serving.lineups import Lineups
+from service.serving.sources import Sources
 from service.serving.standing import Body, KeptAnswer
-from service.serving.users import Users
 from service.store.clock import now_ms
-from service.store.log.changes import ChangeFollower
 
 
 class KeptAnswers:
     """The finished answers of the cached users, by their query."""
 
-    def __init__(
-        self,
-        users: Users,
-        lineups: Lineups,
-        view: CatalogueView,
-        new_items: NewItemsFollower,
-        changes: ChangeFollower,
-    ) -> None:
-        self._users, self._lineups, self._changes = users, lineups, changes
-        self._view, self._new_items = view, new_items
+    def __init__(self, sources: Sources) -> None:
+        self._users, self._lineups, self._changes = sources.users, sources.lineups, sources.changes
+        self._view, self._new_items = sources.view, sources.new_items
 
     def get(self, user: str, query: bytes) -> bytes | None:
         """Return the answer to a query of a user, as of now; None: it must be made."""

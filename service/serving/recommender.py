@@ -27,27 +27,15 @@ from service.ranking.slates.slate import Slate, similar, slate
 from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
 from service.serving.asked import Answer, Asked, position_after
-from service.serving.copies.catalogue_view import CatalogueView
-from service.serving.copies.new_items import NewItemsFollower
 from service.serving.empty_answers import empty, no_category
-from service.serving.lineups import Lineups
 from service.serving.neighbours import Neighbours
+from service.serving.sources import Sources
 from service.serving.standing import Standing
+from service.serving.turns import INLINE, let_others_run
 from service.serving.user_state import UserState, state_of
-from service.serving.users import Users
 from service.serving.warm_up import rank_once
-from service.store.catalogue.documents import Catalogue
-from service.store.catalogue.numbers import ItemNumbers
 from service.store.clock import now_ms
-from service.store.log.changes import ChangeFollower
-from service.store.namespace import Namespace
 from service.store.partitions import partition_of
-
-INLINE = 1 << 22
-"""Most multiplications on the event loop (a millisecond or two); more of them run in a thread."""
-
-LONG = 1_000
-"""Number of items above which a request lets other requests run between its steps."""
 
 NOBODY = UserState(NOBODY_ASKS.preferences, 0, 0)
 """The state of an asker about whom nothing is known."""
@@ -66,24 +54,12 @@ class LikeUsers(NamedTuple):
 class Recommender:
     """Recommends from the copies in memory: models, popularity, catalogue, histories."""
 
-    def __init__(
-        self,
-        namespace: Namespace,
-        *,
-        lineups: Lineups,
-        users: Users,
-        meanings: EventMeanings,
-        numbers: ItemNumbers,
-        changes: ChangeFollower,
-        view: CatalogueView,
-        catalogue: Catalogue,
-        new_items: NewItemsFollower,
-    ) -> None:
-        self._partitions = namespace.partitions
-        self._lineups, self._users, self._meanings = lineups, users, meanings
-        self._numbers, self._changes = numbers, changes
-        self._view, self._catalogue, self._new_items = view, catalogue, new_items
-        self._neighbours = Neighbours(users)
+    def __init__(self, sources: Sources, meanings: EventMeanings) -> None:
+        self._partitions, self._meanings = sources.namespace.partitions, meanings
+        self._lineups, self._users, self._changes = sources.lineups, sources.users, sources.changes
+        self._numbers, self._catalogue = sources.numbers, sources.catalogue
+        self._view, self._new_items = sources.view, sources.new_items
+        self._neighbours = Neighbours(sources.users)
         self._warm = asyncio.Event()
 
     @property
@@ -201,7 +177,7 @@ class Recommender:
         while True:
             chosen = await self._pool(asked, known, n_items)
             if asked.candidates is not None:
-                await _let_others_run(len(asked.candidates))
+                await let_others_run(len(asked.candidates))
             pool = chosen.pool
             made = await asyncio.to_thread(make, pool) if in_thread else make(pool)
             if made.more or asked.candidates is not None:
@@ -225,7 +201,7 @@ class Recommender:
         by_category = asked.category is not None or asked.wanted.max_per_category is not None
         if by_category and not self._view.current.has_categories:
             slate = replace(slate, reason=and_(slate.reason, UNCATEGORIZED))
-        await _let_others_run(len(slate.picks))
+        await let_others_run(len(slate.picks))
         return Answer(
             slate=slate,
             ids=await self._numbers.ids([pick.item for pick in slate.picks]),
@@ -341,12 +317,6 @@ class Recommender:
         if self._users.holds(asked.user, known):
             through = max(through, self._changes.watermark(partition))
         return sequence_token({partition: through})
-
-
-async def _let_others_run(n: int) -> None:
-    """Let other requests run before or after work on n items, if these are many."""
-    if n > LONG:
-        await asyncio.sleep(0)
 
 
 class _Choice(NamedTuple):

@@ -19,14 +19,8 @@ from service.ids import sequence_token
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
 from service.ranking.reasons import INDIFFERENT, NO_TOPICS, UNKNOWN
-from service.serving.copies.catalogue_view import CatalogueView
-from service.serving.copies.popularity import Popularity
-from service.serving.lineups import Lineups
-from service.serving.users import Users
-from service.store.catalogue.documents import Catalogue
-from service.store.catalogue.numbers import ItemNumbers
+from service.serving.sources import Sources
 from service.store.clock import now_ms
-from service.store.log.changes import ChangeFollower
 from service.store.partitions import partition_of
 
 LISTED = 20
@@ -95,20 +89,11 @@ class _Made:
 class CatalogueTopics:
     """Makes the topics of the current model, and keeps them until model or documents change."""
 
-    def __init__(
-        self,
-        lineups: Lineups,
-        users: Users,
-        numbers: ItemNumbers,
-        view: CatalogueView,
-        popularity: Popularity,
-        catalogue: Catalogue,
-        changes: ChangeFollower,
-        partitions: int,
-    ) -> None:
-        self._lineups, self._users, self._numbers = lineups, users, numbers
-        self._view, self._popularity, self._catalogue = view, popularity, catalogue
-        self._changes, self._partitions = changes, partitions
+    def __init__(self, sources: Sources) -> None:
+        self._lineups, self._users, self._numbers = sources.lineups, sources.users, sources.numbers
+        self._view, self._catalogue = sources.view, sources.catalogue
+        self._popularity, self._changes = sources.popularity, sources.changes
+        self._partitions = sources.namespace.partitions
         self._made: _Made | None = None
         self._making: asyncio.Task[_Made] | None = None
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from service.app import create_app
 from service.http.problems import CODES, MEDIA_TYPE
-from service.runtime import no_runtime
+from service.runtime.api import no_runtime
 from service.settings import Settings
 from tests.openapi.document import (
     COMMITTED,

@@ -30,7 +30,7 @@ from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import Strategy
 from service.ranking.trained.fold_in import FoldIn
 from service.rec_ids import model_prefix
-from service.serving.recommender import INLINE
+from service.serving.turns import INLINE
 from service.serving.warm_up import rank_once
 from service.training.recipes import SERVED
 from tests.models import objective

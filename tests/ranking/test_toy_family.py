@@ -39,7 +39,7 @@ FOUR = {
     "service/learning/following/states.py",
     "service/ranking/families.py",
     "service/ranking/untrained/nearby.py",
-    "service/runtime.py",
+    "service/runtime/followed.py",
 }
 STATE = "from service.ranking.untrained.nearby import NearbyState"
 UNTRAINED_ENTRY = f"""\
@@ -55,7 +55,7 @@ UNTRAINED_ENTRY = f"""\
 """
 FOLLOWED = {
     "from service.served_models": f"{STATE}, FollowedNearby\nfrom service.served_models",
-    "kept.latest]": "kept.latest, FollowedNearby(NearbyState(8, {}))]",
+    "self.latest]": "self.latest, FollowedNearby(NearbyState(8, {}))]",
 }
 VIEWED = {
     "from service.ranking.untrained.online": f"{STATE}\nfrom service.ranking.untrained.online",
@@ -80,7 +80,7 @@ def grown_untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = copied(tmp_path_factory)
     shutil.copy(TOY / "nearby.py", root / "service/ranking/untrained/nearby.py")
     change(root / "service/ranking/families.py", {END: UNTRAINED_ENTRY + END})
-    change(root / "service/runtime.py", FOLLOWED)
+    change(root / "service/runtime/followed.py", FOLLOWED)
     change(root / "service/learning/following/states.py", VIEWED)
     return documented(root)
 

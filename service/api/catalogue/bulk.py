@@ -27,7 +27,7 @@ from service.http.faults import MOST, of_pydantic
 from service.http.lines import BodyLines, LineBlock
 from service.http.problems import problem
 from service.http.routing import bounded, media_type, read_body
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.catalogue.documents import Body
 from service.store.catalogue.numbers import TooManyItems
 

@@ -26,7 +26,7 @@ from service.errors import NotFound
 from service.http.cursors import make_cursor, read_cursor, read_number
 from service.http.documentation import problems
 from service.http.faults import ETAG
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.catalogue.documents import Document
 
 router = APIRouter(route_class=Route)

@@ -8,7 +8,7 @@ from service.api.schemas import Answer
 from service.api.times import Time, rfc3339
 from service.api.waiting import learned
 from service.ids import sequence_token
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER

@@ -17,7 +17,7 @@ from service.errors import NotFound
 from service.http.cursors import make_cursor, read_number
 from service.http.documentation import problems
 from service.ids import sequence_token
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.partitions import partition_of
 from service.store.profiles.history_record import sequences
 

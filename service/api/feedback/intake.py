@@ -18,7 +18,7 @@ from service.api.figures import figure
 from service.api.waiting import learned
 from service.errors import InvalidEvent, StoreRolledBack
 from service.ids import sequence_token
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row

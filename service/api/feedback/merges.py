@@ -23,7 +23,7 @@ from service.api.waiting import learned
 from service.errors import Conflict, NotReady
 from service.http.documentation import problems
 from service.ids import sequence_token
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
 from service.store.log.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode

@@ -11,7 +11,7 @@ from service.api.schemas import Answer, OfModel
 from service.errors import NotFound
 from service.http.documentation import problems
 from service.ids import sequence_token
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 
 router = APIRouter(route_class=Route, tags=["experts"])
 

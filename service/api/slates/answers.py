@@ -14,7 +14,7 @@ from service.ranking.families import AnyStrategy, ItemStrategy, title_of
 from service.ranking.family import ScoreKind
 from service.ranking.reasons import MOST_NAMED, meant
 from service.rec_ids import encode, model_prefix
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.serving.asked import Answer
 
 _encode = msgspec.json.Encoder().encode

@@ -24,7 +24,7 @@ from service.errors import InvalidId, NotReady, ServiceError
 from service.http.documentation import ITEM_SCHEMA, json_body, problems, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 from service.serving.asked import Asked
 from service.telemetry import logger
 

@@ -22,7 +22,7 @@ from service.http.documentation import problems
 from service.ids import SEQUENCE, sequence_token
 from service.ranking.families import PredictingStrategy
 from service.ranking.strategies import ONLINE
-from service.runtime import ApiRuntime
+from service.runtime.api import ApiRuntime
 
 router = APIRouter(route_class=Route, tags=["predictions"])
 

@@ -19,7 +19,7 @@ from service.processes.commands import STORE_LOST
 from service.processes.heartbeat import beat
 from service.processes.interpreter import take_short_turns
 from service.processes.listening import STARTED, listen, refuse_open_bind, room_for, url_of
-from service.runtime import api_runtime
+from service.runtime.api import api_runtime
 from service.settings import Settings, load_settings
 from service.store.connection import Client, connect, store_errors
 from service.store.namespace import open_namespace

@@ -16,6 +16,7 @@ from core.labels.snapshot import of_items
 from service.api.slates.audience import AudienceBody
 from service.http.cursors import seal, unseal
 from service.serving.audience import Audience
+from service.serving.sources import Sources
 from service.store.models.registry import Registry
 from tests.api import Api
 from tests.core.liked import item_kinds, world
@@ -111,13 +112,20 @@ def pages(api: Api, **body: Any) -> Iterator[list[str]]:
 
 
 AudienceT = TypeVar("AudienceT", bound=Audience)
+STORED = ("namespace", "numbers", "catalogue", "view", "popularity", "new_items", "changes")
+"""The sources of answers that the routes use too."""
 
 
 def answered_by(shop: Api, kind: type[AudienceT], **limits: int) -> AudienceT:
     """Let an audience of this kind and these limits answer, and return it."""
     runtime = shop.runtime
     beside = runtime.audience
-    audience = kind(beside._lineups, beside._users, runtime.numbers, runtime.catalogue, **limits)
+    sources = Sources(
+        lineups=beside._lineups,
+        users=beside._users,
+        **{name: getattr(runtime, name) for name in STORED},
+    )
+    audience = kind(sources, **limits)
     shop.app.state.runtime = replace(runtime, audience=audience)
     return audience
 

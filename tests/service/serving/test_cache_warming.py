@@ -16,7 +16,8 @@ from service.ranking.ranker import Ranker
 from service.ranking.strategies import Strategy
 from service.served_models import active_model
 from service.serving.cache_warming import CacheWarming
-from service.serving.recommender import INLINE, NOBODY
+from service.serving.recommender import NOBODY
+from service.serving.turns import INLINE
 from service.serving.user_state import UserState
 from service.serving.users import Users
 from service.store.models.records import ModelRecord
