@@ -13,17 +13,17 @@ class Limits(BaseModel):
     header_bytes: Annotated[int, Field(ge=1024, le=1 << 20)] = 64 << 10
     """Maximum bytes of a request line and its headers; more is refused with 414 or 431."""
     header_s: Annotated[float, Field(gt=0)] = 20
-    """Seconds that a client may take to send a request line and its headers, from its connection or
-    the answer before on; then 408.
+    """Seconds that a client may take to send a request line and its headers, counted from its
+    connection or from the answer before; then 408.
     """
     body_s: Annotated[float, Field(gt=0)] = 20
-    """Seconds in each of which a body must arrive at ``body_bytes_per_s`` on average; then 408.
-    Time in which the service does not read counts for nothing.
+    """In every interval of so many seconds, a body must arrive at ``body_bytes_per_s`` on average;
+    otherwise 408. Time in which the service does not read is not counted.
     """
     body_bytes_per_s: Annotated[float, Field(ge=0)] = 500
     """Least speed of a body in bytes a second; 0: any."""
     stream_pause_s: Annotated[float, Field(gt=0)] = 300
-    """Seconds that a body of NDJSON may pause: it has no least speed; then 408."""
+    """Seconds that a body of NDJSON may pause, instead of a least speed; then 408."""
     body_bytes_held: Annotated[int, Field(ge=1 << 20)] = 64 << 20
     """Maximum bytes of bodies, beyond the first 16 kB of each, that an api process holds at one
     time; then 503. Streams of NDJSON are not held.

@@ -93,12 +93,12 @@ class Settings(BaseSettings):
     data_dir: Path = Path("hedgerow-data")
     """Directory for the files of the private server; locked against a second ``serve``."""
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 100
-    """Megabytes to keep free on the disk of the private server: below it writes get 503, and reads
-    go on. Without any room the server would end."""
+    """Megabytes to keep free on the disk of the private server. With less, writes get 503, and reads
+    go on; with none, the server would end."""
     durability: Literal["fsync", "os"] = "fsync"
     """When the private server confirms a write: after fsync, or once the system has it (``os``)."""
     host: str = "127.0.0.1"
-    """Address to listen on; other than loopback it needs an API key (``hedgerow keys create``)."""
+    """Address to listen on; one other than loopback needs an API key (``hedgerow keys create``)."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """Port to listen on; 0 lets the system choose a free one."""
     api_processes: Annotated[int, Field(ge=1, le=64)] = 1
@@ -164,8 +164,8 @@ class Settings(BaseSettings):
     """Seconds by which the timestamp of an event may lie ahead of the service's clock; events that
     are dated later are refused."""
     store_patience_ms: Annotated[int, Field(ge=10, le=60_000)] = 150
-    """Milliseconds without an answer of the store after which an api process takes it for away:
-    requests that need it get 503 at once until it answers, all others go on from memory."""
+    """Milliseconds without an answer of the store after which an api process treats it as
+    away: until it answers, requests that need it get 503 at once; all others go on from memory."""
     keys_kept_s: Annotated[float, Field(ge=0)] = 300
     """Seconds for which API keys are kept while the store does not answer; then 503."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
@@ -194,9 +194,9 @@ class Settings(BaseSettings):
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
-    """Minimum seconds from the last job, or the trainer's start, to a job that it starts by itself;
-    doubled, to at least 120, while such jobs come to nothing. It does not hold before the first
-    training, nor when the log has grown by half since the last one.
+    """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts by
+    itself; doubled, to at least 120, with each such job that comes to nothing. It does not hold
+    before the first training, nor when the log has grown by half since the last one.
     """
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy to keep; active, previous and pinned ones are always kept."""
@@ -216,7 +216,8 @@ class Settings(BaseSettings):
     trusted_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Names, without ports and separated by commas, by which clients may ask for the service
     (header ``Host``) besides ``localhost``, ``127.0.0.1``, ``[::1]`` and ``host``; ``*``: any. By
-    default any, but none on loopback: a web page could let its own name point there.
+    default any name will do, but on loopback only these: a web page could let its own name point
+    there.
     """
     trusted_origins: Annotated[tuple[str, ...], NoDecode] = ()
     """Sites whose pages may write (header ``Origin``), such as ``https://shop.example``, separated
