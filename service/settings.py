@@ -93,8 +93,8 @@ class Settings(BaseSettings):
     data_dir: Path = Path("hedgerow-data")
     """Directory for the files of the private server; locked against a second ``serve``."""
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 100
-    """Megabytes to keep free on the disk of the private server. With less, writes get 503, and reads
-    go on; with none, the server would end."""
+    """Megabytes to keep free on the disk of the private server. With less, writes get 503, and
+    reads go on; with none, the server would end."""
     durability: Literal["fsync", "os"] = "fsync"
     """When the private server confirms a write: after fsync, or once the system has it (``os``)."""
     host: str = "127.0.0.1"
@@ -194,8 +194,8 @@ class Settings(BaseSettings):
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
-    """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts by
-    itself; doubled, to at least 120, with each such job that comes to nothing. It does not hold
+    """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts
+    by itself; doubled, to at least 120, with each such job that comes to nothing. It does not hold
     before the first training, nor when the log has grown by half since the last one.
     """
     keep_models: Annotated[int, Field(ge=1)] = 5
