@@ -18,7 +18,7 @@ from service.ranking.strategies import Strategy
 LONGEST_S = 300.0
 """Longest time for which a list is shown again although counts and weights have moved."""
 SHORTEST_S = 30.0
-"""Shortest time, however much they moved, and longest time without an item that is new."""
+"""Shortest time, however much they moved, and longest time without an item that is new or opens."""
 GROWTH = 0.05
 """Share of new events, among all that were counted, that makes a list anew."""
 
@@ -51,6 +51,8 @@ class Made(Struct, frozen=True):
     time_ms: int
     newcomers: str = ""
     """Version of the new items that are ranked as their look-alikes are."""
+    reopened: int | None = None
+    """As in the pool that it was chosen from."""
     patience: float = 0.0
     """Share of the bounds that it may use, 0 to 1; 0: it stands until anything changes.
 
@@ -58,19 +60,28 @@ class Made(Struct, frozen=True):
     by: tuple[Strategy, str] | None = None
     """The single ranker that a request named and the version of what it ranks by; None: others."""
 
-    def stands(self, now: Basis, newcomers: str, time_ms: int) -> bool:
-        """Whether the list may be shown again at a later moment."""
-        before, age_s = self.basis, (time_ms - self.time_ms) / 1_000
+    def stands(self, now: Basis, newcomers: str, reopened: int | None, time_ms: int) -> bool:
+        """Whether the list may be shown again at a later moment, with these new items."""
+        before = self.basis
         if now.models != before.models:
             return False
-        if now.number == before.number and newcomers == self.newcomers:
+        same_items = newcomers == self.newcomers and reopened == self.reopened
+        if self.is_young(time_ms) or (now.number == before.number and same_items):
             return True
-        if 0.0 <= age_s < self.patience * SHORTEST_S:
-            return True
-        same_items = now.later == before.later and newcomers == self.newcomers
         grown = now.n_events - before.n_events
         hardly = 0 <= grown <= self.patience * GROWTH * before.n_events
-        return same_items and hardly and 0.0 <= age_s < self.patience * LONGEST_S
+        same_items = same_items and now.later == before.later
+        return same_items and hardly and self._is_within(LONGEST_S, time_ms)
+
+    def is_young(self, time_ms: int) -> bool:
+        """Whether it was made so shortly ago that it stands whatever moves, models aside.
+
+        However often items open, close or are added, a list is not made more often.
+        """
+        return self._is_within(SHORTEST_S, time_ms)
+
+    def _is_within(self, bound_s: float, time_ms: int) -> bool:
+        return 0.0 <= (time_ms - self.time_ms) / 1_000 < self.patience * bound_s
 
     def waiting(self, items: I32) -> "Made":
         """Return it with a patience between a half and one, which the items of the list decide."""

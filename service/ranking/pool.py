@@ -83,6 +83,12 @@ class Head(Struct, frozen=True, eq=False):
         return ranked if self.whole or ranked[0].size == n else None
 
 
+def all_among(items: I32, allowed: Mask) -> bool:
+    """Whether a mask (n,) has all of some items; it does not have those from n on."""
+    reach = int(items.max(initial=-1)) < allowed.size
+    return reach and bool(allowed[items].all())
+
+
 def first(order: Ranked, pool: Pool, n: int) -> Ranked:
     """Return the first n items of an order that are in a pool without candidates."""
     items, scores = order

@@ -20,12 +20,14 @@ from core.types import F32, F64, I32, I64
 from service.ranking.asker import Asker, Computed
 from service.ranking.keeping import Basis, Made
 from service.ranking.newcomers import NOBODY_NEW, Newcomers
-from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked
+from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked, all_among
 from service.ranking.ranker import Listed, Ranker
 from service.ranking.strategies import MIXTURE, Strategy
 
 HEADS, SHARED_HEADS = 100, 50
 """Candidates of each ranker, and of a list that is the same for everybody."""
+LEAST_LEFT = 0.5
+"""Least probability of the items of a head that may still be shown."""
 OF_HISTORY = ("seen", "last", "log age")
 """Signals of the history: whether it has the item, as the last one, and how many items ago."""
 
@@ -73,12 +75,24 @@ class StackHead(Head, frozen=True, eq=False):
     loudest: I32
     """Index of the ranker that speaks most for each item."""
     made: Made
-    reopened: int | None
-    """As in the pool that it chose from."""
 
     @property
     def nbytes(self) -> int:
         return super().nbytes + self.loudest.nbytes
+
+    def open_part(self, allowed: Mask) -> "StackHead | None":
+        """Return the items that may be shown, which share the probability of the others.
+
+        None: the others had more than half of it.
+        """
+        kept = np.zeros(self.items.size, np.bool_)
+        within = self.items < allowed.size
+        kept[within] = allowed[self.items[within]]
+        left = 1.0 - float(self.scores[~kept].sum())
+        if left < LEAST_LEFT:
+            return None
+        scores = (self.scores[kept] / left).astype(np.float32)
+        return replace(self, items=self.items[kept], scores=scores, loudest=self.loudest[kept])
 
     def begin(self, n: int) -> "StackHead | None":
         """Return the best n; None if some lie below the head."""
@@ -118,15 +132,17 @@ class Stack(Struct, frozen=True, eq=False):
             return self._ranked(choice, asker, pool, n), choice.made
         head = asker.head(MIXTURE, self.version)
         made: Sequence[Computed] = ()
-        if not isinstance(head, StackHead) or not self._stands(head, pool):
+        if isinstance(head, StackHead):
+            head = self._standing(head, pool)
+        if not isinstance(head, StackHead):
             whole = replace(pool, excluded=asker.preferences.seen)
             # heads of the rankers would be needed only if this one were not
             choice = candidates(self.rankers, replace(asker, heads=None), whole)
             head = self._ranked(choice, asker, whole, HEAD)
             head = replace(head, made=head.made.waiting(head.items))
             made = [*choice.made, Computed(MIXTURE, head.version, head=head)]
-        seen = asker.preferences.seen
-        found = head.begin(n) if pool.excluded is seen else head.first(pool, n)
+        as_it_is = pool.excluded is asker.preferences.seen
+        found = head.begin(n) if as_it_is else head.first(pool, n)
         if found is None:
             # more items are left out than the head can spare
             return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), made
@@ -137,10 +153,14 @@ class Stack(Struct, frozen=True, eq=False):
         by_features = any(ranker.version in asker.features for ranker in self.rankers)
         return not by_features and pool.reopened is not None and asker.may_use_heads(pool, n)
 
-    def _stands(self, head: StackHead, pool: Pool) -> bool:
-        """Whether a cached head may still answer: all of it, and nothing else, may be shown."""
-        stands = head.made.stands(self.basis, self.newcomers.version, pool.time_ms)
-        return stands and head.reopened == pool.reopened and _all_shown(head.items, pool.allowed)
+    def _standing(self, head: StackHead, pool: Pool) -> StackHead | None:
+        """Return what a cached head may still answer; None: it must be made again."""
+        made = head.made
+        if not made.stands(self.basis, self.newcomers.version, pool.reopened, pool.time_ms):
+            return None
+        if all_among(head.items, pool.allowed):
+            return head
+        return head.open_part(pool.allowed) if made.is_young(pool.time_ms) else None
 
     @property
     def version(self) -> str:
@@ -162,7 +182,7 @@ class Stack(Struct, frozen=True, eq=False):
         items, z = self.newcomers.joined(found.items, own, pool)
         order = _order(z)[:n]
         likely = probabilities(z)
-        made = Made(self.basis, pool.time_ms, self.newcomers.version)
+        made = Made(self.basis, pool.time_ms, self.newcomers.version, pool.reopened)
         return StackHead(
             version=self.version,
             items=items[order],
@@ -170,7 +190,6 @@ class Stack(Struct, frozen=True, eq=False):
             whole=items.size < SHARED_HEADS,
             loudest=self._loudest(found, parts, items[order]),
             made=made,
-            reopened=pool.reopened,
         )
 
     def parts_of(
@@ -236,12 +255,6 @@ def _columns_of(rankers: Sequence[Ranker]) -> I64:
 def _order(z: F32 | F64) -> I64:
     """Return the rows of candidates, best first; of equal ones the lower item number."""
     return np.argsort(-z, kind="stable")
-
-
-def _all_shown(items: I32, allowed: Mask) -> bool:
-    """Whether all of some items may be shown."""
-    reach = int(items.max(initial=-1)) < allowed.size
-    return reach and bool(allowed[items].all())
 
 
 def score_columns(rankers: Sequence[Ranker]) -> dict[Strategy, int]:

@@ -25,9 +25,9 @@ class KeptAnswers:
         if state is None or kept is None:
             return None
         partition, time_ms = self._users.partition(user), now_ms()
-        edition = self._view.current.shown(time_ms, 0).edition
+        shown = self._view.current.shown(time_ms, kept.standing.n_items)
         lineup, new = self._lineups.current(partition), self._new_items.current.new
-        if not kept.standing.holds(lineup, edition, new, time_ms):
+        if not kept.standing.holds(lineup, shown, new, time_ms):
             return None
         # a user whose state is held did nothing up to the watermark
         through = max(state.watermark, self._changes.watermark(partition))

@@ -112,10 +112,10 @@ class Recommender:
             self._users.remember(asked.user, known, made.slate.made)
         answer = await self._answer(asked, made, seen_through, known)
         # features may change without an event
-        if heads is None or readers or not asked.plain or made.slate.kept is None:
+        if heads is None or readers or not asked.plain:
             return answer
         placed = new is not None and new.explores(asked.wanted, made.chosen.pool)
-        standing = Standing.of(made.slate.kept, made.chosen.edition, new, placed=placed)
+        standing = Standing.of(made.slate, made.chosen.edition, new, placed=placed)
         return replace(answer, state=known, standing=standing)
 
     async def similar(self, item: str, asked: Asked) -> Answer:

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from service.ranking.keeping import GROWTH, LONGEST_S, SHORTEST_S, Basis, Made
 
 FIRST = Basis(1, "models", later=4, n_events=1_000)
-MADE = Made(FIRST, time_ms=5_000, newcomers="some", patience=1.0)
+MADE = Made(FIRST, time_ms=5_000, newcomers="some", reopened=3, patience=1.0)
 
 
-def stands(made=MADE, *, after_s=0.0, newcomers="some", **changed):
+def stands(made=MADE, *, after_s=0.0, newcomers="some", reopened=3, **changed):
     now = replace(FIRST, number=2, **changed) if changed else FIRST
-    return made.stands(now, newcomers, 5_000 + int(1_000 * after_s))
+    return made.stands(now, newcomers, reopened, 5_000 + int(1_000 * after_s))
 
 
 def test_it_stands_for_ever_while_nothing_changes():
@@ -30,6 +30,7 @@ def test_other_models_end_it_at_once():
         {"n_events": 1_001 + int(1_000 * GROWTH)},
         {"later": 5},
         {"number": 3, "newcomers": "others"},
+        {"number": 3, "reopened": 4},
     ],
 )
 def test_much_evidence_and_new_items_end_it_soon(changed):
@@ -50,7 +51,10 @@ def test_counts_or_a_clock_that_went_back_end_it():
 
 
 def test_without_patience_any_change_ends_it():
-    assert not stands(replace(MADE, patience=0.0), n_events=1_000, later=4)
+    impatient = replace(MADE, patience=0.0)
+    assert not stands(impatient, n_events=1_000, later=4)
+    assert not stands(impatient, reopened=4)
+    assert not stands(impatient, newcomers="others")
 
 
 def test_lists_made_at_one_moment_do_not_end_at_one():

@@ -92,12 +92,14 @@ def test_a_cached_head_is_made_again_when_what_it_stands_on_changes():
         made = shown(served, again, msgspec.structs.replace(pool, **changed)).made
         return [one.strategy for one in made if one.strategy == "mixture"]
 
-    assert remade() == []
-    assert remade(reopened=2) == ["mixture"]
+    assert remade() == remade(time_ms=10**9) == []
     # a filter or a category is not what the head chose from, and makes none
     assert remade(reopened=None) == []
-    for item, expected in ((int(head.items[100]), ["mixture"]), (3, [])):
-        assert remade(allowed=np.arange(N) != item) == expected
+    without = {item: np.arange(N) != item for item in (int(head.items[100]), 3)}
+    changes = [{"reopened": 2}, *({"allowed": allowed} for allowed in without.values())]
+    assert [remade(**changed) for changed in changes] == [[], [], []]
+    later = [remade(**changed, time_ms=31_000) for changed in changes]
+    assert later == [["mixture"], ["mixture"], []]
     moved = msgspec.structs.replace(served.basis, number=7, n_events=0)
     assert remade(replace_basis(served, moved)) == []
     assert remade(replace_basis(served, moved), time_ms=31_000) == []
@@ -110,6 +112,50 @@ def test_a_cached_head_is_made_again_when_what_it_stands_on_changes():
 
 def replace_basis(served, basis):
     return dataclasses.replace(served, basis=basis)
+
+
+def test_items_that_open_and_close_all_the_time_cost_each_user_few_lists():
+    served, seconds = world(), 120
+    heads = {user: {} for user in range(20)}
+    made, shown_closed = 0, 0
+    for second in range(seconds):
+        closed = (7 * second) % N
+        for user, own in heads.items():
+            me = msgspec.structs.replace(asker([user, user + 20]), heads=own)
+            pool = msgspec.structs.replace(
+                everything(me, [closed]), reopened=second + 1, time_ms=1_000 * second
+            )
+            slate_of = shown(served, me, pool)
+            shown_closed += any(pick.item == closed for pick in slate_of.picks)
+            assert len(slate_of.picks) == 10
+            for one in slate_of.made:
+                if one.strategy == "mixture":
+                    made, own[one.strategy] = made + 1, one.head
+    assert shown_closed == 0
+    # not 120 of each user: one of any fifteen seconds
+    assert 20 * seconds / 30 <= made <= 20 * seconds / 15
+
+
+def test_the_probability_of_an_item_that_closes_goes_to_the_others():
+    me, served = asker([3, 7, 11]), world()
+    items, chances = plain(served, me, everything(me))
+    head = shown(served, msgspec.structs.replace(me, heads={}), everything(me)).made[-1].head
+    again = msgspec.structs.replace(me, heads={"mixture": head})
+    made = shown(served, again, everything(me, [items[1]]), 5)
+    assert not made.made
+    assert [pick.item for pick in made.picks] == [items[0], *items[2:6]]
+    expected = np.array([chances[0], *chances[2:6]]) / (1.0 - chances[1])
+    np.testing.assert_allclose([pick.score for pick in made.picks], expected, rtol=1e-4)
+
+
+def test_an_item_that_opens_is_in_the_list_within_half_a_minute():
+    me, served = asker([3, 7, 11]), world()
+    [best, *_] = plain(served, me, everything(me))[0]
+    before = msgspec.structs.replace(me, heads={})
+    head = shown(served, before, everything(me, [best])).made[-1].head
+    again = msgspec.structs.replace(me, heads={"mixture": head})
+    opened = msgspec.structs.replace(everything(me), reopened=2, time_ms=30_000)
+    assert shown(served, again, opened).picks[0].item == best
 
 
 def test_a_cached_head_answers_for_no_other_items_nor_for_another_lineup():

@@ -111,7 +111,7 @@ def _kept(
     named = wanted.model == ranker.strategy and ranker.keeps_heads
     alone = named and all(pick.strategy == ranker.strategy for pick in found.picks)
     by = (ranker.strategy, ranker.made_of) if alone else None
-    return Made(lineup.basis, pool.time_ms, by=by)
+    return Made(lineup.basis, pool.time_ms, reopened=pool.reopened, by=by)
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:

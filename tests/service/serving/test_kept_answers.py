@@ -138,6 +138,23 @@ def test_what_may_not_be_shown_vanishes_and_comes_back(shop: Shop) -> None:
     assert shop.items() == shop.items()
 
 
+def test_an_item_that_vanishes_ends_only_answers_that_have_it(shop: Shop) -> None:
+    before = shop.items()
+    [kept] = shop.kept.values()
+    [other, *_] = {f"i{n}" for n in range(N)} - {*before, "i3", "i8"}
+    shop.changed(other, hidden=True)
+    assert shop.items() == before
+    assert [*shop.kept.values()] == [kept]
+    # it could be in any list
+    shop.changed(other, hidden=False)
+    assert shop.items() == before
+    assert [*shop.kept.values()] != [kept]
+    [kept] = shop.kept.values()
+    shop.changed(before[-1], hidden=True)
+    assert before[-1] not in shop.items()
+    assert [*shop.kept.values()] != [kept]
+
+
 def test_other_fields_of_a_document_end_nothing(shop: Shop) -> None:
     before = shop.items()
     [kept] = shop.kept.values()
