@@ -13,7 +13,8 @@ from service.ranking.strategies import Strategy
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.connection import Client
-from service.store.jobs.records import ORDERED, JobRecord, JobRecords
+from service.store.jobs.job import ORDERED, JobRecord, TrainingOrder
+from service.store.jobs.records import JobRecords
 from service.store.jobs.schedule import Schedules
 from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
@@ -72,12 +73,14 @@ class Afterwards:
         """Order a training of a serving model with the settings that were stated for it."""
         job, order = self._record, order_of(served, self._records)
         self._records.create(
-            served.model,
-            order.parameters if order else {},
-            budget_s=job.budget_s,
-            who=job.who,
-            why=job.why,
-            promote_unjudged=job.promote_unjudged or (order is not None and order.promote_unjudged),
+            TrainingOrder(
+                served.model,
+                order.parameters if order else {},
+                budget_s=job.budget_s,
+                who=job.who,
+                why=job.why,
+                promote_unjudged=job.promote_unjudged or bool(order and order.promote_unjudged),
+            )
         )
 
 

@@ -16,7 +16,7 @@ from core.search.search import Budget
 from core.snapshot import Snapshot, mapped
 from service.errors import VersionConflict
 from service.store.clock import now_ms
-from service.store.jobs.records import JobRecord
+from service.store.jobs.job import JobRecord
 from service.store.models.records import LEAD, SHOWN, ModelRecord
 from service.store.models.registry import Registry
 from service.telemetry import logger

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from time import perf_counter, process_time
 from typing import Any
 
-from service.store.jobs.records import PROMOTING, JobRecord, JobRecords
+from service.store.jobs.job import PROMOTING, JobRecord
+from service.store.jobs.records import JobRecords
 from service.telemetry import logger
 
 STAGES = {

@@ -10,6 +10,7 @@ from service.errors import StoreUnavailable, Superseded
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.connection import connect
+from service.store.jobs.job import TrainingOrder
 from service.store.jobs.queue import Jobs, Work, take_jobs
 from service.store.jobs.records import JobGone
 from service.store.jobs.schedule import Schedules
@@ -141,12 +142,14 @@ class Trainer:
         if budget_s is None:
             budget_s = self._settings.retrain_budget_s
         record = self._jobs.submit(
-            schedule.model,
-            schedule.parameters,
-            budget_s=budget_s,
-            who="schedule",
-            why=why,
-            promote_unjudged=schedule.promote_unjudged,
+            TrainingOrder(
+                schedule.model,
+                schedule.parameters,
+                budget_s=budget_s,
+                who="schedule",
+                why=why,
+                promote_unjudged=schedule.promote_unjudged,
+            )
         )
         self._schedules.ordered()
         logger().info("training_scheduled", job=record.id, why=why)

@@ -14,7 +14,8 @@ from core.search.search import Budget
 from service.errors import ServiceError
 from service.settings import Settings
 from service.store.connection import Client
-from service.store.jobs.records import PROMOTING, JobGone, JobRecord, JobRecords
+from service.store.jobs.job import PROMOTING, JobRecord
+from service.store.jobs.records import JobGone, JobRecords
 from service.store.models.registry import Registry
 from service.store.namespace import Namespace, existing_namespace
 from service.store.recovery.steady import SteadyItems

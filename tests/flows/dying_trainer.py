@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from service.cli.running.trainer import run_trainer, train
-from service.store.jobs.records import JobRecord, JobRecords
+from service.store.jobs.job import JobRecord
+from service.store.jobs.records import JobRecords
 from service.training.reporter import Reporter
 
 COMMAND = (sys.executable, "-P", "-m", "tests.flows.dying_trainer")

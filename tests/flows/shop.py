@@ -8,8 +8,8 @@ from typing import Any
 
 from service.settings import Settings
 from service.store.connection import connect
+from service.store.jobs.job import JobRecord, TrainingOrder
 from service.store.jobs.queue import Jobs
-from service.store.jobs.records import JobRecord
 from service.store.models.registry import Registry
 from tests.flows import dying_trainer
 from tests.flows.roles import Role
@@ -34,7 +34,9 @@ class Shop:
         who: str = "a test",
         **parameters: Any,
     ) -> JobRecord:
-        return self.jobs.submit(model, parameters, budget_s=budget_s, who=who, why="order")
+        return self.jobs.submit(
+            TrainingOrder(model, parameters, budget_s=budget_s, who=who, why="order")
+        )
 
     def ended(self, job: JobRecord, deadline_s: float = 60.0) -> JobRecord:
         records = self.jobs.records

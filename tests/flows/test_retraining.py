@@ -16,6 +16,7 @@ import pytest
 from core.batch.snapshot import encoders_of, users_of
 from core.snapshot import mapped
 from service.ranking.families import FAMILIES
+from service.store.jobs.job import TrainingOrder
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys
 from service.training.orders import family_of
@@ -194,7 +195,9 @@ def test_with_nobody_to_judge_the_order_may_let_a_second_model_serve(room, redis
         assert "promote it by hand if you want it to serve" in second.decision["reason"]
         assert here.serving == {"fbgd": first.version}
         third = here.jobs.submit(
-            "fbgd", WORSE, budget_s=0, who="a test", why="order", promote_unjudged=True
+            TrainingOrder(
+                "fbgd", WORSE, budget_s=0, who="a test", why="order", promote_unjudged=True
+            )
         )
         let = here.ended(third).decision
         assert let["outcome"] == "promoted"
@@ -449,7 +452,9 @@ def test_scheduled_trainings_of_other_strategies_keep_their_order(room, redis_ur
     with shop(room, redis_url, namespace, world(users=40), **settings) as here:
         first = here.ended(
             here.jobs.submit(
-                "ocmf-sq-wsq", stated, budget_s=0, who="ada", why="order", promote_unjudged=True
+                TrainingOrder(
+                    "ocmf-sq-wsq", stated, budget_s=0, who="ada", why="order", promote_unjudged=True
+                )
             )
         )
         assert here.serving == {"ocmf": first.version}

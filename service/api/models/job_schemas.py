@@ -10,7 +10,7 @@ from service.api.schemas import Answer, Page, Parameters, Request
 from service.api.times import Time, rfc3339, rfc3339_or_none
 from service.ranking.families import FAMILIES
 from service.ranking.strategies import meant
-from service.store.jobs.records import JobRecord, Status
+from service.store.jobs.job import JobRecord, Status
 from service.store.jobs.schedule import Schedules
 
 Model = Annotated[str, Field(min_length=1, max_length=64)]

@@ -17,7 +17,7 @@ from service.http.cursors import make_cursor, read_cursor
 from service.http.documentation import problems
 from service.http.faults import JOB_ID
 from service.ranking.strategies import DEFAULT_RECIPE
-from service.store.jobs.records import ORDERED, JobRecord
+from service.store.jobs.job import ORDERED, JobRecord, TrainingOrder
 from service.training.orders import check_order
 
 router = APIRouter(route_class=Route, tags=["training"])
@@ -63,21 +63,20 @@ async def retrain(
     that add to the others. A new model serves if the newest events of enough users do not show it
     to be worse than the active model.
     """
-    order = body or Retrain()
-    recipe = recipe_of(order)
-    check_order(recipe, order.parameters)
-    budget_s = runtime.settings.retrain_budget_s if order.budget_s is None else order.budget_s
-    learned = await asyncio.to_thread(runtime.schedules.learned)
-    record, is_new = await asyncio.to_thread(
-        runtime.jobs.submit_once,
-        recipe,
-        order.parameters,
+    asked = body or Retrain()
+    recipe = recipe_of(asked)
+    check_order(recipe, asked.parameters)
+    budget_s = runtime.settings.retrain_budget_s if asked.budget_s is None else asked.budget_s
+    order = TrainingOrder(
+        model=recipe,
+        parameters=asked.parameters,
         budget_s=budget_s,
         who=caller,
         why=ORDERED,
-        promote_unjudged=order.promote_unjudged,
-        learned=learned,
+        promote_unjudged=asked.promote_unjudged,
     )
+    learned = await asyncio.to_thread(runtime.schedules.learned)
+    record, is_new = await asyncio.to_thread(runtime.jobs.submit_once, order, learned)
     response.status_code = 202 if is_new else 200
     response.headers["location"] = f"/v1/jobs/{record.id}"
     return shown_job(record)

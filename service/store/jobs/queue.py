@@ -23,7 +23,8 @@ from rq.serializers import JSONSerializer
 from service.errors import StoreUnavailable
 from service.store.clock import now_ms
 from service.store.connection import store_errors
-from service.store.jobs.records import JobRecord, JobRecords
+from service.store.jobs.job import JobRecord, TrainingOrder
+from service.store.jobs.records import JobRecords
 
 Work = Callable[[str], None]
 """The function that does a job, given its id."""
@@ -66,22 +67,20 @@ class Jobs:
         self.records = JobRecords(client, namespace)
         self._queue = _queue(queue, namespace, CarriedJob)
 
-    def submit(self, model: str | None, parameters: Mapping[str, Any], **order: Any) -> JobRecord:
+    def submit(self, order: TrainingOrder) -> JobRecord:
         """Order a training, see ``JobRecords.create``; Backlogged if too many jobs wait."""
-        record = self.records.create(model, parameters, **order)
+        record = self.records.create(order)
         # the record is the order: the trainer sends jobs again that could not be sent now
         with suppress(StoreUnavailable):
             self._send(record.id)
         return record
 
-    def submit_once(
-        self, model: str | None, parameters: Mapping[str, Any], **order: Any
-    ) -> tuple[JobRecord, bool]:
+    def submit_once(self, order: TrainingOrder, learned: int) -> tuple[JobRecord, bool]:
         """Order a training unless the same order waits or runs, see ``JobRecords.create_once``.
 
         The answer says whether the job is new.
         """
-        record, is_new = self.records.create_once(model, parameters, **order)
+        record, is_new = self.records.create_once(order, learned)
         if is_new:
             with suppress(StoreUnavailable):
                 self._send(record.id)

@@ -10,30 +10,30 @@ a thread.
 """
 
 import hashlib
-import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from importlib import resources
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-import msgspec
 import redis
 from redis import exceptions as redis_errors
 
 from service.errors import Backlogged, Conflict, NotFound
 from service.store.clock import now_ms
 from service.store.connection import store_errors
-from service.store.jobs.growth import enough
+from service.store.jobs.job import (
+    PROMOTING,
+    UNFINISHED,
+    JobRecord,
+    Status,
+    TrainingOrder,
+    packed,
+    queued,
+    text,
+    unpacked,
+)
 from service.store.keys import NamespaceKeys
 from service.store.log.lease import runs
 
-Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-UNFINISHED: tuple[Status, ...] = ("queued", "running")
-PROMOTING = "promoting"
-"""The last stage. It cannot be cancelled; the model that it makes active can be rolled back."""
-
-ORDERED = "order"
-"""The ``why`` of a job that was ordered on request; the schedule orders the others."""
 KEPT, KEPT_S = 500, 30 * 86_400
 MOST_WAITING = 20
 ATTEMPTS = 5
@@ -41,84 +41,6 @@ ATTEMPTS = 5
 
 _SCRIPT = resources.files(__package__).joinpath("move_job.lua").read_text()
 _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
-
-
-@dataclass(frozen=True)
-class JobRecord:
-    """A job as it is stored."""
-
-    id: str
-    status: Status
-    model: str | None
-    """The ordered recipe; None: whatever is worth training."""
-    parameters: dict[str, Any]
-    """Stated settings of the recipe; the others are searched."""
-    budget_s: float
-    """Seconds that the search of settings may take."""
-    who: str
-    """Origin of the order: a key's name, ``command line``, ``schedule``."""
-    why: str
-    """Cause of the order: order, cron, events, drift."""
-    created_ms: int
-    promote_unjudged: bool = False
-    """Whether the model may serve if nobody can judge it."""
-    started_ms: int | None = None
-    ended_ms: int | None = None
-    stage: str = ""
-    """Current stage of a running job."""
-    recipe: str = ""
-    """The recipe at work in a job that names none."""
-    tried: list[dict[str, Any]] = field(default_factory=list)
-    """All recipes that a job without one has considered, and the outcome of each."""
-    progress: float = 0.0
-    """Share of the job that is done, 0 to 1."""
-    worker: str = ""
-    """Token of the trainer that runs it."""
-    error: str | None = None
-    """Reason of the failure or cancellation, and a remedy."""
-    metrics: dict[str, Any] = field(default_factory=dict)
-    decision: dict[str, Any] = field(default_factory=dict)
-    """Decision of the gate: outcome, reason and the figures behind it."""
-    version: str | None = None
-    """Version of the model that it published; None for a job without a recipe: see ``tried``."""
-
-    learned: int | None = None
-    """Number of events that were learned when it began; None before that."""
-
-    def does(self, order: "JobRecord", learned: int) -> bool:
-        """Return whether a job does what an order asks for, when so many events are learned."""
-        names = ("model", "parameters", "budget_s", "promote_unjudged")
-        if any(getattr(self, name) != getattr(order, name) for name in names):
-            return False
-        if self.status == "running" and self.learned is not None:
-            return learned - self.learned < enough(self.learned)
-        return not self.has_ended
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the job is in a final state."""
-        return self.status not in UNFINISHED
-
-
-def _ordered(
-    model: str | None,
-    parameters: Mapping[str, Any],
-    budget_s: float,
-    who: str,
-    why: str,
-    promote_unjudged: bool,
-) -> JobRecord:
-    return JobRecord(
-        id=secrets.token_hex(8),
-        status="queued",
-        model=model,
-        parameters=dict(parameters),
-        budget_s=budget_s,
-        who=who,
-        why=why,
-        created_ms=now_ms(),
-        promote_unjudged=promote_unjudged,
-    )
 
 
 def _refuse_backlog(known: Sequence[JobRecord]) -> None:
@@ -140,39 +62,19 @@ class JobRecords:
         self._client, self._kept = client, kept
         self._keys = NamespaceKeys(namespace)
 
-    def create(
-        self,
-        model: str | None,
-        parameters: Mapping[str, Any],
-        *,
-        budget_s: float,
-        who: str,
-        why: str,
-        promote_unjudged: bool = False,
-    ) -> JobRecord:
+    def create(self, order: TrainingOrder) -> JobRecord:
         """Write a new queued job; Backlogged if too many jobs wait."""
-        order = _ordered(model, parameters, budget_s, who, why, promote_unjudged)
-        return self._create(order, lambda other: False)
+        return self._create(queued(order, now_ms()), lambda other: False)
 
-    def create_once(
-        self,
-        model: str | None,
-        parameters: Mapping[str, Any],
-        *,
-        budget_s: float,
-        who: str,
-        why: str,
-        promote_unjudged: bool,
-        learned: int,
-    ) -> tuple[JobRecord, bool]:
+    def create_once(self, order: TrainingOrder, learned: int) -> tuple[JobRecord, bool]:
         """Return the unfinished job of the same order, or else a new one, and whether it is new.
 
         A running job is the same unless so many events were learned since it began that another
         training is worth it; ``learned`` is their number by now.
         """
-        order = _ordered(model, parameters, budget_s, who, why, promote_unjudged)
-        found = self._create(order, lambda other: other.does(order, learned))
-        return found, found is order
+        new = queued(order, now_ms())
+        found = self._create(new, lambda other: other.does(order, learned))
+        return found, found is new
 
     def _create(self, record: JobRecord, is_same: Callable[[JobRecord], bool]) -> JobRecord:
         pipe: Any
@@ -186,7 +88,7 @@ class JobRecords:
                 _refuse_backlog(known)
                 try:
                     pipe.multi()
-                    pipe.hset(self._keys.job(record.id), mapping=_packed(vars(record)))
+                    pipe.hset(self._keys.job(record.id), mapping=packed(vars(record)))
                     pipe.expire(self._keys.job(record.id), KEPT_S)
                     pipe.zadd(self._keys.jobs, {record.id: record.created_ms})
                     pipe.execute()
@@ -218,7 +120,7 @@ class JobRecords:
         """Return whether a job was cancelled, or is no longer there."""
         with store_errors():
             status = self._client.hget(self._keys.job(job), "status")
-        return status in {None, _text("cancelled")}
+        return status in {None, text("cancelled")}
 
     def claim(self, job: str, worker: str, learned: int | None = None) -> bool:
         """Assign a queued job to the worker; False if it is no longer queued."""
@@ -279,8 +181,8 @@ class JobRecords:
         worker: str = "",
         not_in: str = "",
     ) -> bool:
-        flat = [part for pair in _packed(changes).items() for part in pair]
-        wanted = (" ".join(states), _text(worker), _text(not_in), KEPT_S)
+        flat = [part for pair in packed(changes).items() for part in pair]
+        wanted = (" ".join(states), text(worker), text(not_in), KEPT_S)
         arguments: Any = (1, self._keys.job(job), *wanted, *flat)
         with store_errors():
             try:
@@ -294,7 +196,7 @@ class JobRecords:
             pipe = self._client.pipeline(transaction=False)
             for job in jobs:
                 pipe.hgetall(self._keys.job(job))
-            found = [_unpacked(stored) for stored in pipe.execute()]
+            found = [unpacked(stored) for stored in pipe.execute()]
         return [record for record in found if record is not None]
 
     def _forget_old(self) -> None:
@@ -321,19 +223,3 @@ def _started() -> dict[str, Any]:
 
 def _ended() -> dict[str, Any]:
     return {"ended_ms": now_ms()}
-
-
-def _text(value: str) -> bytes:
-    """Return a text in the form of the record; an empty text stays empty."""
-    return msgspec.json.encode(value) if value else b""
-
-
-def _packed(values: Mapping[str, Any]) -> dict[Any, Any]:
-    return {name: msgspec.json.encode(value) for name, value in values.items()}
-
-
-def _unpacked(stored: Mapping[bytes, bytes]) -> JobRecord | None:
-    known = {entry.name for entry in fields(JobRecord)}
-    values = {name.decode(): msgspec.json.decode(value) for name, value in stored.items()}
-    # a hash without an id expired between two commands
-    return JobRecord(**{n: v for n, v in values.items() if n in known}) if "id" in values else None

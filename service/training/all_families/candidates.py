@@ -8,7 +8,8 @@ import numpy as np
 
 from service.ranking.family import Family
 from service.ranking.strategies import DEFAULT_RECIPE
-from service.store.jobs.records import JobRecord, JobRecords
+from service.store.jobs.job import JobRecord
+from service.store.jobs.records import JobRecords
 from service.store.models.records import SHOWN
 from service.store.models.registry import Registry
 from service.training.afterwards import order_of

@@ -23,7 +23,8 @@ from service.errors import InvalidTraining, StoreUnavailable
 from service.ranking.strategies import DEFAULT_RECIPE
 from service.settings import Settings
 from service.store.connection import Client
-from service.store.jobs.records import PROMOTING, JobRecord, JobRecords
+from service.store.jobs.job import PROMOTING, JobRecord
+from service.store.jobs.records import JobRecords
 from service.store.models.mixture import write_first_stack
 from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
+from service.store.jobs.job import TrainingOrder
 from service.store.jobs.records import JobGone, JobRecords
 from service.store.keys import NamespaceKeys
 from service.store.models.registry import Registry
@@ -45,7 +46,7 @@ def train(client, namespace):
 
     def run(*, large: int = 1, lost_in: str = ""):
         order = {"budget_s": 0.2, "who": "ada", "why": "order"}
-        job = records.create(None, {}, **order)
+        job = records.create(TrainingOrder(None, {}, **order))
         records.claim(job.id, WORKER)
         record = records.record(job.id)
         reporter = Watching(records, record)

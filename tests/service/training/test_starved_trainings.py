@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 from structlog.testing import capture_logs
 
+from service.store.jobs.job import TrainingOrder
 from service.store.jobs.records import JobRecords
 from service.store.keys import NamespaceKeys
 from service.training.reporter import Reporter
@@ -17,7 +18,7 @@ def reporter(client, namespace):
     """Return a factory of reporters of a running job, with other bounds."""
     client.set(NamespaceKeys(namespace).trainer, WORKER)
     records = JobRecords(client, namespace)
-    job = records.create("fbgd", {}, budget_s=1.0, who="ada", why="order")
+    job = records.create(TrainingOrder("fbgd", {}, budget_s=1.0, who="ada", why="order"))
     records.claim(job.id, WORKER)
     return partial(Reporter, records, records.record(job.id))
 

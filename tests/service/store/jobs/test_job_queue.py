@@ -7,6 +7,7 @@ import rq.job
 from rq.serializers import JSONSerializer
 
 from service.store.connection import connect
+from service.store.jobs.job import TrainingOrder
 from service.store.jobs.queue import CarriedJob, Jobs
 from tests.forged_jobs import forge
 from tests.server import wait_until
@@ -16,7 +17,8 @@ def test_an_order_holds_while_the_server_that_carries_it_is_away(client, namespa
     with connect("redis://127.0.0.1:1", role="test") as nowhere:
         jobs = Jobs(client, nowhere, namespace)
         first, second = (
-            jobs.submit("fbgd", {}, budget_s=0, who="ada", why="order") for _ in range(2)
+            jobs.submit(TrainingOrder("fbgd", {}, budget_s=0, who="ada", why="order"))
+            for _ in range(2)
         )
         assert jobs.cancel(second.id, "ada").status == "cancelled"
     queue = f"rq:queue:hedgerow-{namespace}"
@@ -27,7 +29,9 @@ def test_an_order_holds_while_the_server_that_carries_it_is_away(client, namespa
 
 def test_jobs_without_a_worker_are_queued_again(client, namespace):
     jobs = Jobs(client, client, namespace)
-    first, second = (jobs.submit("fbgd", {}, budget_s=0, who="ada", why="order") for _ in range(2))
+    first, second = (
+        jobs.submit(TrainingOrder("fbgd", {}, budget_s=0, who="ada", why="order")) for _ in range(2)
+    )
     queue = f"rq:queue:hedgerow-{namespace}"
     carried = [job.decode() for job in client.lrange(queue, 0, -1)]
     assert carried == [first.id, second.id]
@@ -42,13 +46,15 @@ def test_jobs_without_a_worker_are_queued_again(client, namespace):
 
 def test_a_queued_job_is_its_id_as_json(client, namespace):
     jobs = Jobs(client, client, namespace)
-    job = jobs.submit("fbgd", {"factors": 8}, budget_s=0, who="ada", why="order")
+    job = jobs.submit(TrainingOrder("fbgd", {"factors": 8}, budget_s=0, who="ada", why="order"))
     packed = zlib.decompress(client.hget(f"rq:job:{job.id}", "data"))
     assert json.loads(packed) == ["training", None, [job.id], {}]
 
 
 def test_a_forged_record_names_nothing_that_is_called(client, namespace, tmp_path):
-    job = Jobs(client, client, namespace).submit("fbgd", {}, budget_s=0, who="ada", why="order")
+    job = Jobs(client, client, namespace).submit(
+        TrainingOrder("fbgd", {}, budget_s=0, who="ada", why="order")
+    )
     forge(client, job.id, tmp_path / "forged")
     rqs_own = rq.job.Job.fetch(job.id, client, JSONSerializer)
     rqs_own.perform()

@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from service.errors import Backlogged, Conflict, NotFound
-from service.store.jobs.records import PROMOTING, JobGone, JobRecords
+from service.store.jobs.job import PROMOTING, TrainingOrder
+from service.store.jobs.records import JobGone, JobRecords
 from service.store.keys import NamespaceKeys
 from service.store.log.lease import Lease
 
@@ -21,7 +22,7 @@ def records(client, namespace):
 
 def made(records, **more):
     order = {"budget_s": 1.0, "who": "ada", "why": "order"} | more
-    return records.create("fbgd", {"factors": 8}, **order)
+    return records.create(TrainingOrder("fbgd", {"factors": 8}, **order))
 
 
 def test_a_job_goes_from_queued_through_running_to_its_end(records):
