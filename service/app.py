@@ -28,6 +28,7 @@ from service.http.document import document
 from service.http.edge import Edge
 from service.http.interactive_page import add_interactive_page
 from service.http.problems import answer, unforeseen
+from service.http.rates import Rates
 from service.http.raw_router import RawRouter
 from service.http.rendered import add_document, add_page
 from service.http.route_page import route_page
@@ -131,6 +132,7 @@ def create_app(
     )
     app.state.settings = settings
     app.state.bodies = BodyBudget(settings.limits.body_bytes_held)
+    app.state.rates = Rates(settings.limits, settings.trusted_proxies)
     # set when the server must stop: it ends the event streams
     app.state.stopping = threading.Event()
     app.router.redirect_slashes = False

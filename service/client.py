@@ -19,6 +19,7 @@ PATIENCE_S = 60.0
 FIRST_PATIENCE_S = 5.0
 """The same before its first answer: then it probably does not run at this address."""
 NDJSON = {"content-type": "application/x-ndjson"}
+TOO_MANY_REQUESTS = 429
 UNFINISHED = ("queued", "running")
 """Statuses of a job that has not ended."""
 
@@ -132,14 +133,14 @@ class ServiceClient:
             answer = self._http.get(path, params={"min_sequence": sequence})
             if answer.is_success:
                 return
-            if answer.status_code != 503:
+            if answer.status_code not in {503, TOO_MANY_REQUESTS}:
                 raise _refused(answer)
         raise NotReady(f"the service has not learned up to {sequence} within {deadline_s:.0f} s")
 
     def _send(
         self, method: str, path: str, *, refusals: bool = True, **request: Any
     ) -> httpx.Response:
-        """Send until the answer is not "try again"; raise Refused for a 4xx."""
+        """Send until the answer is not "try again" (5xx, 429); raise Refused for another 4xx."""
         problem, patience_s = "", self._patience_s if self.reached else FIRST_PATIENCE_S
         for pause_s in pauses(patience_s):
             try:
@@ -148,7 +149,7 @@ class ServiceClient:
                 new = str(error) or type(error).__name__
             else:
                 self.reached = True
-                if answer.status_code < 500:
+                if answer.status_code < 500 and answer.status_code != TOO_MANY_REQUESTS:
                     if problem:
                         self._tell(f"{self.url} answers again")
                     if answer.is_error and refusals:

@@ -36,5 +36,18 @@ class Limits(BaseModel):
     """Maximum connections of one address (IPv6: of one /64 network) to each api process; then 503.
     Loopback and ``trusted_proxies`` are exempt.
     """
+    key_requests_per_s: Annotated[float, Field(ge=0)] = 0
+    """Requests a second that each API key may send to each api process on average; more are refused
+    with 429. 0: any number.
+    """
+    key_requests_at_once: Annotated[int, Field(ge=1)] = 1000
+    """Requests that a key may send at once after a pause, with ``key_requests_per_s``."""
+    unknown_requests_per_s: Annotated[float, Field(ge=0)] = 20
+    """Requests a second that each address (IPv6: each /64 network) may send on average without an
+    accepted key, or to a route that needs none; more are refused with 429. Loopback and
+    ``trusted_proxies`` are exempt. 0: any number.
+    """
+    unknown_requests_at_once: Annotated[int, Field(ge=1)] = 200
+    """Such requests of an address that may come at once after a pause."""
     count_loopback: bool = False
-    """Whether ``connections_per_address`` holds for loopback, too: then no proxy may be there."""
+    """Whether what is counted by address holds for loopback, too: then no proxy may be there."""

@@ -6,12 +6,12 @@ each second is enough: limits are seconds, and a timer for each request would co
 """
 
 import asyncio
-import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple, Protocol
 
+from service.http.addresses import Networks
 from service.limits import Limits
 
 LOOK_S = 1.0
@@ -59,7 +59,7 @@ class Admission:
 
     def __init__(self, limits: Limits, exempt: Iterable[str] = ()) -> None:
         self._limits = limits
-        self._exempt = [ipaddress.ip_network(one) for one in exempt]
+        self._networks = Networks(exempt, count_loopback=limits.count_loopback)
         self._open = 0
         self._from: Counter[str] = Counter()
         # the longest wait first: connections are added when they begin to wait
@@ -71,7 +71,7 @@ class Admission:
 
     def enter(self, connection: Connection, address: str | None) -> Refusal | None:
         """Count a connection and let it wait; return why there is no room for it, if so."""
-        counted = self._counted(address)
+        counted = self._networks.counted(address)
         self._open += 1
         self._from[counted] += 1
         self._look_soon()
@@ -84,7 +84,7 @@ class Admission:
 
     def leave(self, connection: Connection, address: str | None) -> None:
         """Forget a connection that has ended."""
-        counted = self._counted(address)
+        counted = self._networks.counted(address)
         self._open -= 1
         self._from[counted] -= 1
         if not self._from[counted]:
@@ -175,18 +175,6 @@ class Admission:
             f"in {self._limits.body_s:g} s the body arrived more slowly than {least}: "
             "send it when it is complete, or lines as application/x-ndjson to a stream",
         )
-
-    def _counted(self, address: str | None) -> str:
-        """Return the network as which an address is counted, "" if it is not."""
-        if address is None:
-            return ""
-        ip = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
-            ip = ip.ipv4_mapped
-        free = ip.is_loopback and not self._limits.count_loopback
-        if free or any(ip in network for network in self._exempt):
-            return ""
-        return str(ip) if ip.version == 4 else str(ipaddress.ip_network((ip, 64), strict=False))
 
 
 def _too_many(where: str, setting: str, limits: Limits) -> Refusal:

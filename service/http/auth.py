@@ -77,14 +77,17 @@ class KeyCheck:
         """The keys that were last taken over from the pulse."""
         self._ranks: dict[bytes, int] = {}
 
-    async def check(self, scope: Scope, need: Need) -> None:
-        """Raise Unauthorised or Forbidden unless the caller's role is at least ``need``."""
+    async def check(self, scope: Scope, need: Need) -> str | None:
+        """Raise Unauthorised or Forbidden unless the caller's role is at least ``need``.
+
+        Returns the id of the accepted key, None if none was needed.
+        """
         if need == "open":
-            return
+            return None
         now = time.monotonic()
         await self._follow(now)
         if self._is_open and (need == "read" or await self._is_open_now(now)):
-            return
+            return None
         header = _authorization(scope)
         rank = self._rank(header)
         if rank == 0 and _is_bearer(header):
@@ -97,6 +100,7 @@ class KeyCheck:
             raise Unauthorised(LOST if is_lost else _refusal(header))
         if rank < _RANK[need]:
             raise Forbidden(f"this route needs a key with the role `{need}`")
+        return _key_id(header)
 
     def note(self, key: ApiKey) -> None:
         """Let a key that was made or revoked here act from now on, whether or not it can be read.
@@ -160,6 +164,11 @@ class KeyCheck:
 
 def _authorization(scope: Scope) -> bytes:
     return next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+
+
+def _key_id(header: bytes) -> str:
+    """Return the id in a header with a key of ours."""
+    return header.split(b"_", 2)[1].decode("latin-1")
 
 
 def _is_bearer(header: bytes) -> bool:

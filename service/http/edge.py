@@ -46,6 +46,8 @@ class Edge:
         path = scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
         request_id = scope["request_id"] = f"{self._prefix}-{next(self._numbers):x}"
         header = (b"x-request-id", request_id.encode())
+        more: list[tuple[bytes, bytes]] = []
+        scope["more_headers"] = more
         started = ended = False
 
         async def send_with_id(message: Message) -> None:
@@ -56,7 +58,7 @@ class Edge:
                 is_page = any(name == CSP for name, _ in given)
                 policy = () if is_page else (NO_CONTENT,)
                 stale = _stale(self._away_s())
-                message["headers"] = [*given, header, *stale, *policy, *SECURITY_HEADERS]
+                message["headers"] = [*given, header, *more, *stale, *policy, *SECURITY_HEADERS]
             else:
                 ended = not message.get("more_body")
             await send(message)

@@ -53,6 +53,7 @@ CODES: dict[str, tuple[int, str]] = {
     "invalid_schedule": (422, "a condition of the schedule cannot be read"),
     "invalid_training": (422, "there is no such recipe, or it has no such setting"),
     "headers_too_large": (431, "the headers are longer than the bound"),
+    "rate_limited": (429, "too many requests in a short time: try again after `retry_after`"),
     "internal": (500, "a bug: please report the request id"),
     "backlogged": (503, "the log is full: try again after `retry_after`"),
     "not_ready": (503, "the service is starting, or has not learned this yet: try again"),

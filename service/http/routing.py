@@ -17,7 +17,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from service.http.auth import Roles
+from service.errors import Unauthorised
+from service.http.auth import Need, Roles
 from service.http.body_budget import Held
 
 
@@ -40,7 +41,7 @@ class Route(APIRoute):
         need = self.needs.get(scope["method"])
         if need is not None:
             state = scope["app"].state
-            await state.key_check.check(scope, need)
+            await _check_caller(scope, need)
             if scope["query_string"]:
                 self._check_parameters(scope["query_string"])
             if not self.streams and scope["method"] != "GET":
@@ -78,6 +79,20 @@ def camel_case(name: str) -> str:
     """
     first, *rest = name.split("_")
     return first + "".join(map(str.capitalize, rest))
+
+
+async def _check_caller(scope: Scope, need: Need) -> None:
+    """Raise unless the caller may use the route, and has not sent too many requests."""
+    state = scope["app"].state
+    try:
+        key_id = await state.key_check.check(scope, need)
+    except Unauthorised:
+        state.rates.count_address(scope)
+        raise
+    if key_id is None:
+        state.rates.count_address(scope)
+    else:
+        state.rates.count_key(scope, key_id)
 
 
 def _refuse(name: str, detail: str) -> None:

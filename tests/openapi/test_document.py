@@ -98,6 +98,7 @@ BEFORE_ANY_ROUTE = {
     "too_slow",
     "too_many_connections",
     "overloaded",
+    "rate_limited",
     "untrusted_host",
     "foreign_origin",
 }
