@@ -120,7 +120,7 @@ class Settings(BaseSettings):
     judged_per_s: Annotated[float, Field(ge=0)] = 50
     """Maximum number of positive events a second by which a learner judges the rankers; 0: none."""
     exploration_share: Annotated[float, Field(ge=0, le=0.5)] = 0.02
-    """Share of the places of a list, after the first three, that new items get; 0: none.
+    """Share of the positions of a list, after the first three, that new items get; 0: none.
     See docs/explanation/new-items.md.
     """
     # read by learning/state/counters.py, learning/following/judge.py and
