@@ -58,6 +58,7 @@ ROLES: Roles = {
     ("DELETE", "/v1/models/{version}/pin"): "admin",
     ("GET", "/v1/stats"): "read",
     ("GET", "/v1/stats/click-through"): "read",
+    ("GET", "/v1/stats/contexts"): "read",
     ("GET", "/v1/admin/keys"): "admin",
     ("POST", "/v1/admin/keys"): "admin",
     ("DELETE", "/v1/admin/keys/{key}"): "admin",

@@ -14,6 +14,7 @@ from service.settings import Settings
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import connect, connect_async
 from service.store.namespace import Namespace, read_namespace
+from service.store.profiles.history_record import sequences
 from service.store.profiles.reader import ProfileReader
 
 PAGE = 64
@@ -33,11 +34,13 @@ async def export(settings: Settings, url: str) -> AsyncIterator[Sequence[Feedbac
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         names = {kind.code: name for name, kind in settings.kinds.items()}
         async for users in _pages(profiles, namespace):
-            for user, history in zip(
-                users, await asyncio.gather(*map(profiles.history, users)), strict=True
-            ):
+            found = await asyncio.gather(*map(profiles.placed_history, users))
+            for user, (history, contexts) in zip(users, found, strict=True):
                 items = await numbers.ids(history["item"].tolist())
-                yield _lines(user, history, items, names)
+                lines = _lines(user, history, items, names)
+                for line, sequence in zip(lines, sequences(history).tolist(), strict=True):
+                    line.context = dict(contexts.get(sequence, {})) or None
+                yield lines
 
 
 async def _pages(profiles: ProfileReader, namespace: Namespace) -> AsyncIterator[list[str]]:

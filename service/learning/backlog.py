@@ -26,7 +26,7 @@ from service.store.log.codec import (
 from service.store.profiles.dedupe_chunk import DedupeChunk
 
 CONTEXT_BYTES = 256
-"""Most bytes that the counts of one entry of a context take in a commit, without its text."""
+"""Most bytes that an entry or counts take in a commit for a context, without its text."""
 LOOK_AHEAD = 65_536
 """Largest number of events in a batch."""
 
@@ -54,8 +54,8 @@ class Backlog:
         index: dict[str, int] = {}
         columns: list[tuple[Any, ...]] = []
         self.spans: list[EntrySpan] = []
-        self.contexts: dict[int, list[str]] = {}
-        """Where an event happened, as `name=text`, by its position; only of events that say so."""
+        self.contexts: dict[int, bytes] = {}
+        """Where an event happened, as in the log, by its position; only of events that say so."""
         self.at = first = 0
         for last, packed_bytes, entry in entries:
             skip = max(0, watermark + len(entry) - last)
@@ -98,8 +98,10 @@ class Backlog:
         self._name_bytes: I64 = np.array([len(user.encode()) for user in self.users], np.int64)
         has_digest, is_awaited = self.flags & HAS_DIGEST != 0, self.flags & AWAITED != 0
         self._answer_bytes = has_digest * DIGEST_BYTES + is_awaited * AWAITED_ANSWER.itemsize
-        for at, pairs in self.contexts.items():
-            self._answer_bytes[at] += sum(CONTEXT_BYTES + len(pair) for pair in pairs)
+        for at, context in self.contexts.items():
+            # a user's entry, and for each name and text the counts of all events and of a slate's
+            n_pairs = 1 + context.count(b"\n")
+            self._answer_bytes[at] += (1 + 2 * n_pairs) * CONTEXT_BYTES + 3 * len(context)
         self._user_seen: I64 = np.zeros(len(self.users), dtype=np.int64)
         self._item_seen: I64 = np.zeros(int(self.item.max(initial=0)) + 1, dtype=np.int64)
 
@@ -212,11 +214,11 @@ def _columns(
     )
 
 
-def _contexts(entry: Entry, skip: int, first: int) -> dict[int, list[str]]:
+def _contexts(entry: Entry, skip: int, first: int) -> dict[int, bytes]:
     """Return the contexts of an entry after its first ``skip`` events, by position in a backlog."""
     rows = np.flatnonzero(entry.flags & HAS_CONTEXT) if entry.contexts else ()
     return {
-        first + int(row) - skip: context.decode(errors="replace").split("\n")
+        first + int(row) - skip: context
         for row, context in zip(rows, entry.contexts, strict=False)
         if row >= skip
     }

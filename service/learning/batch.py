@@ -12,6 +12,7 @@ from service.learning.backlog import Backlog
 from service.learning.outcome import Outcome
 from service.store.log.change import NO_ANSWERS
 from service.store.log.codec import AWAITED, AWAITED_ANSWER, DUPLICATE, LEARNED, NOT_A_RATING
+from service.store.profiles.contexts import packed_entry
 from service.store.profiles.histories import Numbers, Records
 from service.store.profiles.history_record import HISTORY, records
 
@@ -82,6 +83,18 @@ def impressions(backlog: Backlog, batch: Batch) -> Iterator[tuple[str, bytes]]:
     for user, piece in zip(runs.user.tolist(), runs.pieces(), strict=True):
         for first in range(0, len(piece), step):
             yield batch.users[user], bytes(piece[first : first + step])
+
+
+def contexts(backlog: Backlog, batch: Batch) -> dict[str, bytes]:
+    """Return where the events that enter a history happened, entries by user."""
+    found: dict[str, bytes] = {}
+    for at in batch.history.tolist() if backlog.contexts else ():
+        context = backlog.contexts.get(backlog.at + at)
+        if context:
+            user = batch.users[batch.user[at]]
+            entry = packed_entry(int(backlog.sequence[backlog.at + at]), context)
+            found[user] = found.get(user, b"") + entry
+    return found
 
 
 def answers(backlog: Backlog, end: int, outcome: Outcome) -> NDArray[Any]:

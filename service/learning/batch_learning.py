@@ -8,7 +8,7 @@ from core.meaning import RATING
 from core.transitions.journal import STEP_BYTES, USER_BYTES
 from core.types import I64
 from service.learning.backlog import Backlog
-from service.learning.batch import Batch, history_runs, impressions
+from service.learning.batch import Batch, contexts, history_runs, impressions
 from service.learning.click_through import ClickThrough
 from service.learning.commit_size import COMMAND_BYTES, KEY_BYTES, CommitSize
 from service.learning.learning_step import Ratings, Touched, learn_ratings
@@ -195,7 +195,11 @@ class BatchLearning:
             rewritten.append(compacted)
             del users[full], records[full]
         changes = HistoryChanges(
-            users=users, records=records, new_users=new_users, rewritten=rewritten
+            users=users,
+            records=records,
+            new_users=new_users,
+            contexts=contexts(backlog, batch),
+            rewritten=rewritten,
         )
         return changes, counts, trimmed
 

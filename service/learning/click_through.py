@@ -1,47 +1,76 @@
 """Click-through: events with the id of a slate, counted by the source of the slate.
 
+Events that say where they happened are counted by that as well, with and without a slate.
+
 They are counted one by one in the order of the log, so the result does not depend on batches.
 """
 
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 import numpy as np
 
 from service.learning.backlog import Backlog
-from service.store.log.codec import SOURCE_BYTES
-from service.store.profiles.click_through import SourceCounts, in_context, is_in_context
+from service.store.log.codec import HAS_CONTEXT, MOVED, SOURCE_BYTES
+from service.store.profiles.click_through import (
+    ALL,
+    SourceCounts,
+    in_context,
+    is_in_context,
+    is_of_all,
+)
 
 MAX_SOURCES = 256
 """Number of sources in a partition; a new one replaces the one whose last event is oldest."""
 MAX_CONTEXTS = 1_024
-"""The same for sources in one context each."""
+"""The same for sources in one context each, and for all events in one context each."""
 
 
 class ClickThrough:
-    """The counts of a partition, by source in hex, and by source in each context."""
+    """The counts of a partition: by source in hex, by source in each context, by context."""
 
     def __init__(
         self, stored: Mapping[str, SourceCounts], *, max_sources: int = MAX_SOURCES
     ) -> None:
         placed = {name for name in stored if is_in_context(name)}
+        everywhere = {name for name in placed if is_of_all(name)}
         self._sources = _Counts(stored, stored.keys() - placed, max_sources)
-        self._contexts = _Counts(stored, placed, MAX_CONTEXTS)
+        self._contexts = _Counts(stored, placed - everywhere, MAX_CONTEXTS)
+        self._all = _Counts(stored, everywhere, MAX_CONTEXTS)
 
     def count(self, backlog: Backlog, end: int) -> dict[str, SourceCounts | None]:
         """Count the events before ``end``; return the changed counts, None for dropped ones."""
         span = slice(backlog.at, end)
         sources, contexts = set[str](), set[str]()
+        changed = self._count_all(backlog, end)
         for at in np.flatnonzero((backlog.source[span] != 0) & (backlog.repeated[span] == 0)):
             position = backlog.at + int(at)
             source = int(backlog.source[position]).to_bytes(SOURCE_BYTES, "little").hex()
             event = int(backlog.sequence[position]), str(backlog.kind[position])
             sources |= self._sources.add(source, *event)
-            for pair in backlog.contexts.get(position, ()):
+            for pair in _pairs(backlog.contexts.get(position, b"")):
                 contexts |= self._contexts.add(in_context(source, pair), *event)
-        return {name: self._sources.copy(name) for name in sources} | {
-            name: self._contexts.copy(name) for name in contexts
-        }
+        changed |= {name: self._sources.copy(name) for name in sources}
+        return changed | {name: self._contexts.copy(name) for name in contexts}
+
+    def _count_all(self, backlog: Backlog, end: int) -> dict[str, SourceCounts | None]:
+        """Count the events that say where they happened, whether they name a slate or not."""
+        names = set[str]()
+        span = slice(backlog.at, end)
+        new = (backlog.repeated[span] == 0) & (backlog.flags[span] & MOVED == 0)
+        placed = new & (backlog.flags[span] & HAS_CONTEXT != 0)
+        for position in (backlog.at + np.flatnonzero(placed)).tolist():
+            event = int(backlog.sequence[position]), str(backlog.kind[position])
+            for pair in _pairs(backlog.contexts.get(position, b"")):
+                names |= self._all.add(in_context(ALL, pair), *event)
+        return {name: self._all.copy(name) for name in names}
+
+
+@lru_cache(maxsize=4_096)
+def _pairs(context: bytes) -> list[str]:
+    """Return where an event happened, as `name=text` each."""
+    return context.decode(errors="replace").split("\n") if context else []
 
 
 class _Counts:

@@ -51,7 +51,7 @@ class Merges:
         removals = removal_of(source, self._memory)
         histories = NO_HISTORY_CHANGES
         if history.size or seen.size:
-            rewritten = Rewritten(target, history, seen)
+            rewritten = Rewritten(target, history, seen, joined=source)
             histories = HistoryChanges(rewritten=[rewritten], new_users=[target])
         changes = Changes(
             rows=rows,

@@ -288,6 +288,11 @@ class PartitionKeys:
         """string: u32 item numbers whose records were trimmed away, still seen (commit)."""
         return self._key(f"trimmed:{user}")
 
+    def contexts(self, user: str) -> str:
+        """string: where events of the history happened, entries of sequence and text, see
+        profiles/contexts.py (commit: APPEND, or SET where the history is)."""
+        return self._key(f"contexts:{user}")
+
     @property
     def deleted_items(self) -> str:
         """hash item number -> sequence of its deletion (commit): older records no longer count."""
@@ -330,7 +335,8 @@ class PartitionKeys:
         """hash source in hex -> JSON (commit): click-through of slates by kind code; a source is
         strategy and model. Behind it may stand a context, whose events alone count.
         "00013fa2b4c1d2e3" -> {"last":2000,"events":{"6":100,"2":7}},
-        "00013fa2b4c1d2e3|device=phone" -> {"last":1990,"events":{"6":30}}."""
+        "00013fa2b4c1d2e3|device=phone" -> {"last":1990,"events":{"6":30}}. Before it may stand
+        nothing, for all events there: "|device=phone" -> {"last":1999,"events":{"2":9,"6":30}}."""
         return self._key("responses")
 
     @property

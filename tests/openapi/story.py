@@ -196,6 +196,7 @@ def _recommend(shop: httpx.Client) -> None:
     _good(shop.get("/v1/trending?k=2&fields=title"))
     _good(shop.get("/v1/latest?k=2&fields=title"))
     shown = {"user": "ada", "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
+    shown["context"] = {"device": "phone"}
     rows = [shown | {"kind": kind} for kind in ("impression", "click")]
     _good(shop.post("/v1/events?wait=learned", json=rows))
 
@@ -206,7 +207,9 @@ def _look_back(shop: httpx.Client) -> None:
     )
     _until(shop, "/v1/topics", lambda now: now["topics"])
     _until(shop, "/v1/rankers", lambda now: now["rankers"])
-    for path in ("/v1/stats", "/v1/stats/click-through", "/v1/topics", "/v1/rankers"):
+    for path in ("click-through", "contexts"):
+        _good(shop.get(f"/v1/stats/{path}"))
+    for path in ("/v1/stats", "/v1/topics", "/v1/rankers"):
         _good(shop.get(path))
     _good(shop.get("/v1/users/ada/topics"))
     _good(shop.get("/v1/experts"))

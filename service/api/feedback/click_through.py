@@ -1,5 +1,6 @@
-"""Click-through of the slates by strategy and model."""
+"""Click-through of the slates by strategy and model, and events by where they happened."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from service.http.faults import PAIR
 from service.ids import sequence_token
 from service.rec_ids import named
 from service.settings import Settings
-from service.store.profiles.click_through import read_click_through
+from service.store.profiles.click_through import read_click_through, read_contexts
 
 router = APIRouter(route_class=Route, tags=["operations"])
 
@@ -73,11 +74,64 @@ async def get_click_through(runtime: Runtime, context: InContext = "") -> ClickT
     )
 
 
-def _slates(settings: Settings, source: bytes, events: Mapping[int, int]) -> SlateResponses:
-    strategy, model = named(source)
+class ContextEvents(Answer):
+    """The events of one context."""
+
+    context: str
+    """Where they happened: `device=phone`."""
+    events: dict[str, int]
+    """Number of events by kind of feedback, including `rating`, with and without a `rec_id`."""
+
+
+class ContextCounts(Answer):
+    """Where events happened, the contexts with most events first."""
+
+    contexts: list[ContextEvents]
+    """Each name and text that an event had."""
+    seen_through: str
+    """The last events that are included."""
+
+
+AnyContext = Annotated[
+    str,
+    Query(
+        pattern=PAIR,
+        description="Only this context: `device=phone`; by default all.",
+        examples=["device=phone"],
+    ),
+]
+
+
+@router.get("/v1/stats/contexts", summary="Count events by where they happened")
+async def get_contexts(runtime: Runtime, context: AnyContext = "") -> ContextCounts:
+    """The number of events of each kind by each name and text of their `context`.
+
+    Kept for each of the last 1 024 contexts that had events.
+    """
+    namespace = runtime.namespace
+    watermarks = {p: runtime.changes.watermark(p) for p in range(namespace.partitions)}
+    counted = await read_contexts(runtime.redis, namespace.name, namespace.partitions)
+    chosen = counted if not context else {context: counted.get(context, Counter())}
+    most_first = sorted(chosen.items(), key=lambda one: (-one[1].total(), one[0]))
+    return ContextCounts(
+        contexts=[
+            ContextEvents(context=name, events=_by_name(runtime.settings, events))
+            for name, events in most_first
+            if events
+        ],
+        seen_through=sequence_token(watermarks),
+    )
+
+
+def _by_name(settings: Settings, events: Mapping[int, int]) -> dict[str, int]:
     names: dict[Any, str] = {kind.code: name for name, kind in settings.kinds.items()}
     names[RATING] = "rating"
-    by_name = {names.get(code, f"kind {code}"): n for code, n in sorted(events.items())}
+    return {names.get(code, f"kind {code}"): n for code, n in sorted(events.items())}
+
+
+def _slates(settings: Settings, source: bytes, events: Mapping[int, int]) -> SlateResponses:
+    strategy, model = named(source)
+    by_name = _by_name(settings, events)
     shown, clicks = by_name.get("impression", 0), by_name.get("click", 0)
     return SlateResponses(
         strategy=strategy,

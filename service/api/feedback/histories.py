@@ -19,6 +19,7 @@ from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.partitions import partition_of
+from service.store.profiles.contexts import Contexts
 from service.store.profiles.history_record import sequences
 
 router = APIRouter(route_class=Route, tags=["feedback"])
@@ -35,6 +36,8 @@ class Event(Answer):
     """Null for other kinds."""
     timestamp: Time
     """When it happened, as sent; else when it was accepted."""
+    context: dict[str, str]
+    """Where it happened, as sent; empty if it was not said."""
     sequence: str
     """The place of the event in the order of events."""
 
@@ -50,11 +53,11 @@ async def get_history(
     """All learned events that are kept, the newest first; new events do not shift the pages."""
     of = f"ratings of {user}"
     before = None if cursor is None else read_number(of, cursor)
-    history = await runtime.profiles.history(user)
+    history, contexts = await runtime.profiles.placed_history(user)
     order = sequences(history)
     end = len(order) if before is None else int(np.searchsorted(order, before))
     first = max(end - limit, 0)
-    events = await _events(runtime, user, history[first:end])
+    events = await _events(runtime, user, history[first:end], contexts)
     return EventPage(
         items=events[::-1], next_cursor=make_cursor(of, int(order[first])) if first else None
     )
@@ -82,7 +85,9 @@ async def delete_rating(
     return receipt
 
 
-async def _events(runtime: ApiRuntime, user: str, history: NDArray[Any]) -> list[Event]:
+async def _events(
+    runtime: ApiRuntime, user: str, history: NDArray[Any], contexts: Contexts
+) -> list[Event]:
     partition = partition_of(user, runtime.namespace.partitions)
     kinds = {kind.code: name for name, kind in runtime.settings.kinds.items()}
     items = await runtime.numbers.ids(history["item"].tolist())
@@ -93,6 +98,7 @@ async def _events(runtime: ApiRuntime, user: str, history: NDArray[Any]) -> list
             # the shortest number that is the same float32: what was sent
             rating=float(str(value)) if code == RATING else None,
             timestamp=rfc3339(time_ms),
+            context=dict(contexts.get(sequence, {})),
             sequence=sequence_token({partition: sequence}),
         )
         for item, code, value, time_ms, sequence in zip(

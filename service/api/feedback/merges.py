@@ -26,8 +26,18 @@ from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
-from service.store.log.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode
+from service.store.log.codec import (
+    HAS_CONTEXT,
+    HAS_DIGEST,
+    MERGE_USER,
+    MOVE_USER,
+    MOVED,
+    Entry,
+    encode,
+    packed_context,
+)
 from service.store.partitions import partition_of
+from service.store.profiles.contexts import Contexts
 from service.store.profiles.histories import Records, rated_by_both
 from service.store.profiles.history_record import sequences
 from service.store.progress import partition_progress
@@ -142,13 +152,14 @@ async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int
 async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
     """Send the source's events to the user's partition, then tell its own how far it got."""
     token = runtime.known.token
-    history, own = [await runtime.profiles.history(one) for one in (pair.source, pair.user)]
+    history, contexts = await runtime.profiles.placed_history(pair.source)
+    own = await runtime.profiles.history(pair.user)
     if not history.size:
         return {pair.ours: runtime.changes.watermark(pair.ours)}
     through = int(sequences(history)[-1])
     stay, _ = rated_by_both(own, history)
     copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
-    rows = _rows(copied, pair.source, pair.user)
+    rows = _rows(copied, contexts, pair.source, pair.user)
     queue = runtime.append_queue
     sent = await settled([queue.submit(pair.ours, rows, token)] if rows else [])
     moved = encode(_entry((pair.source,), 0, MOVE_USER, through))
@@ -176,7 +187,7 @@ def _left_ms(until: float) -> int:
     return max(int(1000 * (until - monotonic())), 0)
 
 
-def _rows(history: Records, source: str, user: str) -> list[Row]:
+def _rows(history: Records, contexts: Contexts, source: str, user: str) -> list[Row]:
     """Return the records as events of the user, with ids that no client can choose."""
     columns = (history["item"], history["value"], history["time_ms"], history["kind"])
     rows = zip(*(column.tolist() for column in columns), sequences(history).tolist(), strict=True)
@@ -187,8 +198,9 @@ def _rows(history: Records, source: str, user: str) -> list[Row]:
             value=value,
             time_ms=time_ms,
             kind=kind,
-            flags=HAS_DIGEST,
+            flags=HAS_DIGEST | MOVED | (HAS_CONTEXT if number in contexts else 0),
             digest=digest(user, f"\0{source}\0{number}"),
+            context=packed_context(contexts.get(number, {})),
         )
         for item, value, time_ms, kind, number in rows
     ]

@@ -39,6 +39,9 @@ HAS_SOURCE = 4
 HAS_CONTEXT = 8
 """Row flag: the event says where it happened; ``contexts`` has that (see ``packed_context``)."""
 
+MOVED = 16
+"""Row flag: the event comes from a user of another partition, where its context was counted."""
+
 DIGEST_BYTES = 16
 SOURCE_BYTES = 8
 

@@ -6,7 +6,7 @@ A source names the ranker and model of a slate in 8 bytes (see ``rec_ids``). The
 
 import json
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
@@ -53,6 +53,15 @@ def in_context(source: str, pair: str) -> str:
     return f"{source}|{pair}"
 
 
+ALL = ""
+"""In the place of a source: all events, whether they name a slate or not."""
+
+
+def is_of_all(name: str) -> bool:
+    """Return whether counts are those of all events in a context."""
+    return name.startswith("|")
+
+
 def is_in_context(name: str) -> bool:
     """Return whether counts are those in a context."""
     return "|" in name
@@ -67,14 +76,32 @@ async def read_click_through(
     """
     found: dict[bytes, Counter[int]] = {}
     for partition in range(partitions):
-        key = PartitionKeys(namespace, partition).responses
-        with store_errors():
-            stored = await cast("Awaitable[dict[bytes, bytes]]", client.hgetall(key))
-        for name, packed in stored.items():
-            source, _, pair = name.decode().partition("|")
-            if pair != context:
-                continue
-            counts = found.setdefault(bytes.fromhex(source), Counter())
-            events = unpack_counts(packed).events
-            counts.update({int(kind): n for kind, n in events.items()})
+        for name, events in await _stored(client, PartitionKeys(namespace, partition)):
+            source, _, pair = name.partition("|")
+            if pair == context and not is_of_all(name):
+                found.setdefault(bytes.fromhex(source), Counter()).update(events)
     return found
+
+
+async def read_contexts(
+    client: redis.asyncio.Redis, namespace: str, partitions: int
+) -> dict[str, Counter[int]]:
+    """Return the number of events of each kind code by context `name=text`, over all partitions."""
+    found: dict[str, Counter[int]] = {}
+    for partition in range(partitions):
+        for name, events in await _stored(client, PartitionKeys(namespace, partition)):
+            if is_of_all(name):
+                found.setdefault(name.removeprefix("|"), Counter()).update(events)
+    return found
+
+
+async def _stored(
+    client: redis.asyncio.Redis, keys: PartitionKeys
+) -> Iterator[tuple[str, dict[int, int]]]:
+    """Return the names of a partition's counts, each with the number of events by kind code."""
+    with store_errors():
+        stored = await cast("Awaitable[dict[bytes, bytes]]", client.hgetall(keys.responses))
+    return (
+        (name.decode(), {int(kind): n for kind, n in unpack_counts(packed).events.items()})
+        for name, packed in stored.items()
+    )

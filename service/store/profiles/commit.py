@@ -45,6 +45,8 @@ class Rewritten:
     history: Records
     trimmed: Numbers
     """Items that no record names any longer."""
+    joined: str = ""
+    """A user who was merged into this one: contexts of theirs that the history has are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +57,8 @@ class HistoryChanges:
     records: Sequence[memoryview] = ()
     """``history_record.HISTORY`` records for the history of the user of the same index."""
     new_users: Sequence[str] = ()
+    contexts: Mapping[str, bytes] = field(default_factory=dict)
+    """Where new events happened, by user: entries of ``profiles.contexts``."""
     rewritten: Sequence[Rewritten] = ()
 
 

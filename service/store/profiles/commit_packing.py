@@ -7,7 +7,8 @@ from typing import Any
 from service.store.keys import PartitionKeys
 from service.store.log.change import Change
 from service.store.profiles.click_through import pack_counts
-from service.store.profiles.commit import Commit, HistoryChanges, Removals, RowChanges
+from service.store.profiles.commit import Commit, HistoryChanges, Removals, Rewritten, RowChanges
+from service.store.profiles.contexts import BYTES_KEPT
 from service.store.profiles.expert_history import pack_point
 from service.store.profiles.history_store import pack_trimmed
 from service.store.profiles.transaction import (
@@ -24,9 +25,9 @@ CHANGES_KEPT = 4_096
 EXPERT_HISTORY_KEPT = 10_000
 IMPRESSIONS_KEPT = 10_000
 
-_APPEND, _IMPRESS = (
-    resources.files(__package__).joinpath(name).read_text()
-    for name in ("append_histories.lua", "add_impressions.lua")
+_APPEND, _IMPRESS, _ADD_CONTEXTS, _REWRITE_CONTEXTS = (
+    resources.files(__package__).joinpath(f"{name}.lua").read_text()
+    for name in ("append_histories", "add_impressions", "append_contexts", "rewrite_contexts")
 )
 
 
@@ -103,10 +104,20 @@ class CommitPacking:
         if histories.users:
             names = arguments(self._history, map(str.encode, histories.users))
             transaction.evaluate(_APPEND, names, histories.records)
+        if histories.contexts:
+            names = [argument(self._keys.contexts(user)) for user in histories.contexts]
+            values: list[Argument] = [BYTES_KEPT, *histories.contexts.values()]
+            transaction.evaluate(_ADD_CONTEXTS, names, values)
         for user in histories.rewritten:
-            self._replace(transaction, self._keys.history(user.user), user.history.tobytes())
-            trimmed = pack_trimmed(user.trimmed)
-            self._replace(transaction, self._keys.trimmed(user.user), trimmed)
+            self._rewrite(transaction, user)
+
+    def _rewrite(self, transaction: Transaction, user: Rewritten) -> None:
+        keys = self._keys
+        self._replace(transaction, keys.history(user.user), user.history.tobytes())
+        self._replace(transaction, keys.trimmed(user.user), pack_trimmed(user.trimmed))
+        names = [keys.history(user.user), keys.contexts(user.user)]
+        names += [keys.contexts(user.joined)] if user.joined else []
+        transaction.evaluate(_REWRITE_CONTEXTS, [argument(name) for name in names], [BYTES_KEPT])
 
     def _replace(self, transaction: Transaction, key: str, value: bytes) -> None:
         if value:
@@ -119,7 +130,8 @@ class CommitPacking:
         last = max(removals.last_generation, self._generation)
         for user in removals.users:
             rows = [keys.user_row(number, user) for number in range(self._generation, last + 1)]
-            transaction.add("UNLINK", *rows, keys.history(user), keys.trimmed(user))
+            beside = keys.history(user), keys.trimmed(user), keys.contexts(user)
+            transaction.add("UNLINK", *rows, *beside)
             transaction.add("ZREM", keys.users, user)
         if removals.items:
             transaction.add("HSET", keys.deleted_items, *_flat(removals.items))

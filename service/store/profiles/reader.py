@@ -16,6 +16,7 @@ from service.store.keys import PartitionKeys
 from service.store.log.state import PartitionState
 from service.store.namespace import Namespace
 from service.store.partitions import partition_of
+from service.store.profiles.contexts import Contexts, read_contexts
 from service.store.profiles.expert_history import StreamEntry, shown
 from service.store.profiles.histories import live
 from service.store.profiles.history_record import read_history
@@ -162,14 +163,18 @@ class ProfileReader:
 
     async def history(self, user: str) -> NDArray[Any]:
         """Return a user's history records, oldest first, without deleted items."""
+        return (await self.placed_history(user))[0]
+
+    async def placed_history(self, user: str) -> tuple[NDArray[Any], Contexts]:
+        """Return the same records, and where the events of some of them happened."""
         keys = self._keys_of(user)
         with store_errors():
             pipe = self._client.pipeline(transaction=True)
-            pipe.get(keys.history(user))
+            pipe.mget(keys.history(user), keys.contexts(user))
             pipe.hgetall(keys.deleted_items)
-            packed, stored = await pipe.execute()
+            [packed, contexts], stored = await pipe.execute()
         deleted = {int(number): int(sequence) for number, sequence in stored.items()}
-        return live(read_history(packed), deleted)
+        return live(read_history(packed), deleted), read_contexts(contexts)
 
     async def users(self, partition: int, after: str | None, limit: int) -> list[str]:
         """Return up to ``limit`` users of a partition, ordered by the bytes of their ids."""
@@ -214,6 +219,7 @@ class ProfileReader:
             ),
             "histories": await self._estimate([keys.history(u) for u in names], n_users),
             "trimmed": await self._estimate([keys.trimmed(u) for u in names], n_users),
+            "contexts": await self._estimate([keys.contexts(u) for u in names], n_users),
             **{
                 name: await self._estimate([key], 1) for name, key in _single_keys(keys, generation)
             },

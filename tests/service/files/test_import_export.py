@@ -167,6 +167,8 @@ def test_an_import_of_the_export_makes_the_same_histories(
         )
     ]
     lines += [{"user": "w/0 ü", "item": "i1", "kind": "view", "timestamp": "2026-05-05T05:05:05Z"}]
+    for at, line in enumerate(lines[::7]):
+        line["context"] = {"device": "phone", "page": f"p{at} ü=="}
     file = tmp_path / "world.ndjson"
     file.write_text("\n".join(map(json.dumps, lines)))
     sent(running, file)
@@ -182,6 +184,9 @@ def test_an_import_of_the_export_makes_the_same_histories(
         check_keys(other, tmp_path)
     assert again.stdout == first.read_bytes()
     assert len(again.stdout.splitlines()) >= 1_001
+    exported = [json.loads(line) for line in again.stdout.splitlines()]
+    placed = [line["context"]["page"] for line in exported if "context" in line]
+    assert sorted(placed) == sorted(f"p{at} ü==" for at in range(len(lines[::7])))
 
 
 def check_keys(other: ServiceProcess, directory: Path) -> None:

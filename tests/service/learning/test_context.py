@@ -129,8 +129,10 @@ def test_contexts_are_bounded_wherever_batches_end_and_displace_no_source(
     learn(client, at_once.namespace)
     stored = client.hgetall(feed.keys.responses)
     assert stored == client.hgetall(at_once.keys.responses)
-    assert len(stored) == 1 + MAX_CONTEXTS
+    assert len(stored) == 1 + 2 * MAX_CONTEXTS
     source = source_of(REC_ID, "ada").hex().encode()
     assert json.loads(stored[source])["events"] == {str(kind): n}
     assert source + b"|a1=%d" % (n - 1) in stored
     assert source + b"|a1=0" not in stored
+    assert b"|a1=%d" % (n - 1) in stored
+    assert b"|a1=0" not in stored

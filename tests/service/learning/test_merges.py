@@ -254,7 +254,7 @@ def test_a_merge_that_broke_off_between_two_partitions_is_sent_again(two_partiti
 
     async def copy_alone():
         history = await runtime.profiles.history(source)
-        await runtime.append_queue.submit(0, _rows(history, source, target))
+        await runtime.append_queue.submit(0, _rows(history, {}, source, target))
 
     two_partitions.run(copy_alone())
     answer = two_partitions("POST", f"/v1/users/{target}/merge", json={"source": source})
