@@ -20,6 +20,7 @@ from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, histories, merges, ratings
 from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.models import experts, jobs, models, rankers, schedule, topics
+from service.api.models.watched_jobs import WatchedJobs
 from service.api.slates import audience, batch, popular, predictions, recommendations, similar
 from service.errors import ServiceError
 from service.http.auth import FRESH_S, KeyCheck
@@ -114,6 +115,8 @@ def create_app(
                 fresh_s=keys_fresh_s,
             )
             runtime.watch.tell(app.state.key_check)
+            read, most = runtime.jobs.records.record, settings.limits.watchers
+            app.state.watched_jobs = WatchedJobs(read, app.state.stopping, most)
             app.state.intake = Intake(runtime, patience_s=patience_s)
             # in the background: of all requests, only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))

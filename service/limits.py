@@ -49,5 +49,7 @@ class Limits(BaseModel):
     """
     unknown_requests_at_once: Annotated[int, Field(ge=1)] = 200
     """Such requests of an address that may come at once after a pause."""
+    watchers: Annotated[int, Field(ge=1)] = 256
+    """Maximum clients of each api process that watch a job (`/v1/jobs/{job}/events`); then 503."""
     count_loopback: bool = False
     """Whether what is counted by address holds for loopback, too: then no proxy may be there."""

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.models.job_schemas import Job, JobPage, Retrain, recipe_of, shown_job
+from service.api.models.watched_jobs import WatchedJobs
 from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Cursor
-from service.errors import NotFound, StoreUnavailable
 from service.http.cursors import make_cursor, read_cursor
 from service.http.documentation import problems
 from service.http.faults import JOB_ID
@@ -22,8 +22,6 @@ from service.training.orders import check_order
 
 router = APIRouter(route_class=Route, tags=["training"])
 
-LOOK_S = 0.25
-"""Seconds between two looks at a job that somebody watches."""
 LIST = "jobs"
 
 RetrainInput = Annotated[
@@ -98,6 +96,15 @@ async def get_job(runtime: Runtime, job: JobId) -> Job:
     return shown_job(await _record(runtime, job))
 
 
+def _with_room(request: Request) -> WatchedJobs:
+    watched: WatchedJobs = request.app.state.watched_jobs
+    watched.check_room()
+    return watched
+
+
+Watching = Annotated[WatchedJobs, Depends(_with_room)]
+
+
 async def _record(runtime: Runtime, job: JobId) -> JobRecord:
     return await asyncio.to_thread(runtime.jobs.records.record, job)
 
@@ -110,25 +117,14 @@ async def _record(runtime: Runtime, job: JobId) -> JobRecord:
     responses=problems("not_found"),
 )
 async def watch_job(
-    request: Request, runtime: Runtime, job: JobId, first: Annotated[JobRecord, Depends(_record)]
+    watched: Watching, job: JobId, first: Annotated[JobRecord, Depends(_record)]
 ) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events named `job`: the job as it is now, then each change, until it has ended.
 
-    They end early where the server is stopped: ask again.
+    They end early where the server is stopped: ask again. 503 `overloaded` where too many watch.
     """
-    said, stopping = first, request.app.state.stopping
-    yield _event(said)
-    while not (said.has_ended or stopping.is_set()):
-        await asyncio.sleep(LOOK_S)
-        try:
-            now = await _record(runtime, job)
-        except StoreUnavailable:
-            continue
-        except NotFound:
-            return
-        if now != said:
-            said = now
-            yield _event(said)
+    async for now in watched.changes(first):
+        yield ServerSentEvent(event="job", data=shown_job(now))
 
 
 @router.delete(
@@ -137,7 +133,3 @@ async def watch_job(
 async def cancel_job(runtime: Runtime, caller: Caller, job: JobId) -> Job:
     """A running job stops within about a second. 409 if it has ended, or is promoting its model."""
     return shown_job(await asyncio.to_thread(runtime.jobs.cancel, job, caller))
-
-
-def _event(record: JobRecord) -> ServerSentEvent:
-    return ServerSentEvent(event="job", data=shown_job(record))
