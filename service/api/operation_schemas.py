@@ -99,7 +99,7 @@ class PartitionStats(Answer):
     dead_letters: int
     """Entries of the log that could not be learned; `hedgerow dead-letters` shows why."""
     memory: dict[str, int]
-    """About how many bytes each family of keys takes."""
+    """About how many bytes each kind of key takes."""
 
 
 class NewItemStats(Answer):
@@ -132,9 +132,9 @@ class RollbackStats(Answer):
     era: int
     """The era of the store that began with it, from 1."""
     known: Positions
-    """How far it was known to be."""
+    """The last events and items that it was known to have acknowledged."""
     found: Positions
-    """How far it was then."""
+    """The last ones that it still had."""
 
 
 class Stats(Answer):
@@ -163,7 +163,7 @@ class Stats(Answer):
     rollbacks: list[RollbackStats]
     """When the store was found to have lost something, the newest 20, the newest first."""
     memory: dict[str, int]
-    """About how many bytes each family of keys takes, in all partitions."""
+    """About how many bytes each kind of key takes, in all partitions."""
     rating: RatingMeaning
     """The meaning of a rating."""
     kinds: list[KindMeaning]

@@ -59,7 +59,7 @@ CODES: dict[str, tuple[int, str]] = {
     "not_ready": (503, "the service is starting, or has not learned this yet: try again"),
     "sequence_not_reached": (503, "`min_sequence` was not learned in time: try again"),
     "too_many_connections": (503, "a bound on connections is reached: try again"),
-    "overloaded": (503, "too much of other requests is under way: try again"),
+    "overloaded": (503, "the bodies of other requests fill the room for them: try again"),
     "store_unavailable": (503, "Redis does not answer: try again"),
     "store_rolled_back": (503, "the store has lost what the service knew of; nothing was written"),
 }
