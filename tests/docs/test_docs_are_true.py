@@ -12,6 +12,7 @@ import httpx
 import pytest
 import redis
 
+from service.api.operation_schemas import Ready
 from service.cli.main import COMMANDS
 from service.client import ndjson
 from service.demo.worlds import sample_world
@@ -20,6 +21,7 @@ from service.processes.child import ServiceProcess
 from service.settings_reference import settings_reference
 from service.store import keys
 from service.store.server.embedded import running_server
+from service.telemetry import EVENTS
 from tests.docs.pages import DOCS, PAGES, ROOT, all_code, name_of
 from tests.service.running import service
 
@@ -55,6 +57,17 @@ def test_the_contract_of_route_modules_names_every_one_of_them() -> None:
 def test_the_contract_of_verbs_names_every_one_of_them() -> None:
     modules = {module.removesuffix(".main") for module, _ in COMMANDS.values()}
     assert modules == contract("verbs")
+
+
+def test_every_warning_of_the_log_says_what_to_do() -> None:
+    calls = re.compile(r"\.(?:warning|error|exception)\(\s*\"([a-z_]+)\"")
+    sources = (ROOT / "service").rglob("*.py")
+    logged = {name for source in sources for name in calls.findall(source.read_text())}
+    page = (DOCS / "how-to" / "operate.md").read_text()
+    rows = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|", page, re.MULTILINE)
+    explained = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
+    assert len(logged) > 20
+    assert logged <= explained <= set(EVENTS) | set(Ready.model_fields)
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
