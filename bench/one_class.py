@@ -32,8 +32,9 @@ from core.batch.ocmf.graph import similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.search import search
 from core.batch.ranker import rank
-from core.interactions import Interactions, from_pairs, random_split
+from core.interactions import Interactions, from_pairs
 from core.search.search import Budget
+from core.splits import random_split
 from core.types import F64
 
 ROUNDS = 6

@@ -32,7 +32,8 @@ from bench.ranking_own import judged, our_attempt, searches_of
 from bench.report import Figure, publish
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
-from core.interactions import from_pairs, random_split
+from core.interactions import from_pairs
+from core.splits import random_split
 
 BARS = {
     "Gowalla": (("recall@20", 0.178), ("ndcg@20", 0.150)),

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.data import FOLDER
-from core.interactions import Interactions, from_pairs, random_split
+from core.interactions import Interactions, from_pairs
+from core.splits import random_split
 
 FILES = {
     "ML-100K": "ml-100k/ratings.csv.gz",

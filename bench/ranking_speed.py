@@ -29,7 +29,8 @@ from bench.ranking_contest import THREADS, Contest
 from bench.report import Figure
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
-from core.interactions import Interactions, random_split
+from core.interactions import Interactions
+from core.splits import random_split
 
 SECTION = "Ranking: speed"
 TURNS, RACES = 3, 11

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.interactions import Interactions, from_pairs, split_within_users
+from core.interactions import Interactions, from_pairs
+from core.splits import split_within_users
 from core.types import F64, I64
 from service.evaluation.rankers import families_that_rank, settled
 from service.ranking.pool import Pool

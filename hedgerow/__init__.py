@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from core.batch.ranker import Ranker as Ranker
     from core.interactions import Interactions as Interactions
     from core.interactions import from_pairs as from_pairs
-    from core.interactions import leave_last_out as leave_last_out
-    from core.interactions import random_split as random_split
-    from core.interactions import split_within_users as split_within_users
-    from core.interactions import time_split as time_split
+    from core.splits import leave_last_out as leave_last_out
+    from core.splits import random_split as random_split
+    from core.splits import split_within_users as split_within_users
+    from core.splits import time_split as time_split
     from hedgerow import errors as errors
     from hedgerow import features as features
     from hedgerow import labels as labels
@@ -88,11 +88,11 @@ _HOMES = {
     "Ranker": "core.batch.ranker",
     "ServiceClient": "service.client",
     "from_pairs": "core.interactions",
-    "leave_last_out": "core.interactions",
+    "leave_last_out": "core.splits",
     "ndjson": "service.client",
-    "random_split": "core.interactions",
-    "split_within_users": "core.interactions",
-    "time_split": "core.interactions",
+    "random_split": "core.splits",
+    "split_within_users": "core.splits",
+    "time_split": "core.splits",
 }
 """The module that defines each name, the same as in the imports above for type checkers."""
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from core.errors import ShapeError, StateMismatch
 from core.online.config import OnlineConfig
-from core.online.model import ExpertReport, Learned, OnlineModel, Predicted
+from core.online.model import OnlineModel
+from core.online.reports import ExpertReport, Learned, Predicted
 from core.online.tables import ItemTable, Side, UserTable
 from core.rng import id_hashes
 from core.types import F32, I64

@@ -12,7 +12,7 @@ from core.online.evaluate import mae, rmse
 from core.online.experts import DEFAULT as DEFAULT_EXPERTS
 from core.online.experts import PAPER_SMALL as PAPER_EXPERTS
 from core.online.experts import Biased, Kalman, PassiveAggressive, Resolved
-from core.online.model import ExpertReport, Learned, Predicted
+from core.online.reports import ExpertReport, Learned, Predicted
 from core.scale import Scale
 from hedgerow._rating_predictor import RatingPredictor
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.errors import ConfigError
-from core.online.model import OnlineModel, Predicted
+from core.online.model import OnlineModel
+from core.online.reports import Predicted
 from core.online.tables import ItemTable, Side, UserTable
 from core.types import F64, I64, U64
 

@@ -7,7 +7,8 @@ from time import perf_counter
 
 import numpy as np
 
-from core.interactions import Interactions, split_within_users
+from core.interactions import Interactions
+from core.splits import split_within_users
 from core.stack.choices import Choice, choices_of
 from core.stack.guard import Guarded, guarded
 from core.types import I32, I64

@@ -8,7 +8,8 @@ import numpy as np
 from llvmlite import binding
 
 from core.counters import Counters
-from core.online.model import Learned, OnlineModel
+from core.online.model import OnlineModel
+from core.online.reports import Learned
 from core.online.tables import Side
 from core.rng import id_hashes
 from core.transitions.table import Taken, Transitions, no_latest

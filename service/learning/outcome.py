@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.online.model import Learned
+from core.online.reports import Learned
 from core.types import I64
 from service.store.log.change import NO_ITEMS
 from service.store.profiles.commit import Changes

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.online.model import ExpertReport, OnlineModel, Predicted
+from core.online.model import OnlineModel
+from core.online.reports import ExpertReport, Predicted
 from core.online.tables import Side
 from core.rng import id_hashes
 from core.types import F32, F64

@@ -10,7 +10,8 @@ from bench import ranking_best
 from bench.attempts import METRICS, Attempt, Attempts
 from bench.ranking_own import OWN
 from core.batch.fbgd.model import Fbgd
-from core.interactions import from_pairs, random_split
+from core.interactions import from_pairs
+from core.splits import random_split
 
 
 @pytest.fixture

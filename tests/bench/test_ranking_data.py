@@ -12,7 +12,7 @@ from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
-from core.interactions import random_split
+from core.splits import random_split
 
 
 @pytest.fixture(scope="module")

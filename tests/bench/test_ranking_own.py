@@ -8,7 +8,7 @@ import pytest
 from bench import ranking_own
 from bench.attempts import METRICS, Attempts
 from bench.ranking_contest import Contest
-from core.interactions import random_split
+from core.splits import random_split
 from tests.core.ranking import tribes
 
 

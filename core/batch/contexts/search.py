@@ -15,8 +15,9 @@ from core.batch.contexts.ranker import ContextRanker
 from core.batch.ranker import rank
 from core.batch.weighting import mean_count, mean_weight, unit_reg
 from core.errors import DataError
-from core.interactions import Interactions, leave_last_out, split_within_users
+from core.interactions import Interactions
 from core.search.search import Axis, Budget, Outcome, Search
+from core.splits import leave_last_out, split_within_users
 from core.types import I64
 
 HELD_OUT, DEPTH = 0.2, 20

@@ -17,8 +17,9 @@ from core.batch.fbgd.model import Fbgd
 from core.batch.ranker import rank
 from core.batch.row_objective import RowObjective
 from core.batch.shrinkage import shrunk
-from core.interactions import Interactions, split_within_users
+from core.interactions import Interactions
 from core.search.search import Outcome
+from core.splits import split_within_users
 from core.types import F64, I64
 
 HELD_OUT = 0.2

@@ -12,8 +12,9 @@ from core.batch.neighbours.config import NeighboursConfig
 from core.batch.neighbours.exact import Regression
 from core.batch.neighbours.graph import graph, likes
 from core.errors import DataError
-from core.interactions import Interactions, split_within_users
+from core.interactions import Interactions
 from core.kernels import scan
+from core.splits import split_within_users
 from core.types import F32, I32
 
 HELD_OUT, TILT = 0.2, 0.3

@@ -17,8 +17,9 @@ from core.batch.ocmf.model import Ocmf, users_of
 from core.batch.ranker import rank
 from core.batch.weighting import unit_reg
 from core.errors import DataError
-from core.interactions import Interactions, split_within_users
+from core.interactions import Interactions
 from core.search.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
+from core.splits import split_within_users
 from core.types import F32, F64, I64
 
 HELD_OUT = 0.1

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from core.filter import CATEGORY
 from service.errors import NotReady, StoreUnavailable
-from service.store.catalogue.columns import BLOCK, EMPTY, TIMES, Block, Catalogued, read
+from service.store.catalogue.blocks import BLOCK, EMPTY, TIMES, Block
+from service.store.catalogue.columns import Catalogued, read
 from service.store.catalogue.feed import SLICE, CatalogueFeed, StoredItem
 from service.store.identity.survey import Survey
 from service.telemetry import logger

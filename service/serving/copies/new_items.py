@@ -19,7 +19,7 @@ from service.serving.copies.later_items import LaterItemsFollower
 from service.serving.copies.online_items import OnlineSnapshotFollower
 from service.serving.copies.polling import Polled
 from service.serving.copies.popularity import Popularity
-from service.store.catalogue.columns import BLOCK
+from service.store.catalogue.blocks import BLOCK
 from service.store.clock import now_ms
 from service.store.profiles.showings import CLICKED, SHOWN, ShowingsReader
 

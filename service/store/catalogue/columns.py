@@ -1,164 +1,26 @@
 """The items in columns: frozen blocks, and the masks computed from them. Nothing here waits.
 
-Slates and the follower share this, so that they rank among the same items.
+Slates and the follower share this, so that they rank among the same items. ``blocks.py`` says which
+items may be shown.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
 from core.errors import FilterSyntax
-from core.filter import CATEGORY, Columns, Facts, Filter, Mask, Term, parse
+from core.filter import CATEGORY, Columns, Filter, Mask, Term, parse
 from core.types import I32, I64
 from service.errors import InvalidFilter
+from service.store.catalogue.blocks import ALWAYS, BLOCK, EMPTY, NEVER, Block
 from service.store.catalogue.feed import StoredItem
-
-BLOCK = 1_024
-"""Number of items in a block: a change copies the columns of one block."""
-MASK_BYTES = 64 << 20
-"""Maximum bytes of cached masks; ``LEAST_MASKS`` are cached whatever their size."""
-LEAST_MASKS = 4
-"""Number of masks that are cached whatever their size."""
-
-TIMES = frozenset({"available_from", "available_until", "created"})
-"""What filters see of a document beside features; a feature of the same name comes first."""
-
-ALWAYS, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-_EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+from service.store.catalogue.masks import Masks
 
 _VALUES: dict[type, str] = {float: "numbers", str: "strings in quotes", bool: "true or false"}
 """Words for the values of a type."""
-
-_EDITIONS = count(1)
-
-BlockMask = Callable[["Block"], tuple[Mask, int, int]]
-"""Returns the mask of a block and the times (from, before) between which it is valid, in ms."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """The items ``i * BLOCK .. (i + 1) * BLOCK - 1``; all arrays (BLOCK,)."""
-
-    closed: Mask
-    """Whether an item is hidden or deleted."""
-    opens: I64
-    closes: I64
-    """An item is shown from ``opens`` on and before ``closes``, in ms."""
-    created: I64
-    """When an item was written for the first time, in ms; ``ALWAYS`` where that is not known."""
-    columns: Columns
-    """Columns of the categories, and of the features that filters have named."""
-
-    def replaced(self, items: Mapping[int, StoredItem], names: Iterable[str]) -> "Block":
-        """Return the block with new documents for some items, by their index in the block."""
-        indexes = list(items)
-        closed, opens, closes = self.closed.copy(), self.opens.copy(), self.closes.copy()
-        created = self.created.copy()
-        closed[indexes] = [item.hidden or item.deleted for item in items.values()]
-        opens[indexes] = [_moment(item.available_from, ALWAYS) for item in items.values()]
-        closes[indexes] = [_moment(item.available_until, NEVER) for item in items.values()]
-        created[indexes] = [
-            ALWAYS if item.created_ms is None else item.created_ms for item in items.values()
-        ]
-        facts = {index: _facts(item) for index, item in items.items()}
-        return Block(closed, opens, closes, created, self.columns.replaced(facts, names))
-
-    def shown(self, now_ms: int) -> tuple[Mask, int, int]:
-        """Return which items may be shown now, and from when and before when that is valid."""
-        moments = np.concatenate((self.opens, self.closes))
-        return (
-            ~self.closed & (self.opens <= now_ms) & (now_ms < self.closes),
-            int(moments.max(where=moments <= now_ms, initial=ALWAYS)),
-            int(moments.min(where=moments > now_ms, initial=NEVER)),
-        )
-
-
-EMPTY = Block(
-    np.zeros(BLOCK, np.bool_),
-    np.full(BLOCK, ALWAYS),
-    np.full(BLOCK, NEVER),
-    np.full(BLOCK, ALWAYS),
-    Columns(BLOCK, {}),
-)
-"""A block of items without documents."""
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A cached mask of whole blocks and beyond them; valid from ``since`` on, before ``until``."""
-
-    blocks: Sequence[Block]
-    mask: Mask
-    since: int
-    until: int
-    edition: int
-    """Changes with the mask."""
-    reopened: int
-    """Changes when an item passes that did not pass before."""
-
-
-class Masks:
-    """A cache of recently used masks; only blocks that changed are evaluated again."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[object, _Kept] = OrderedDict()
-
-    def get(
-        self, key: object, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
-    ) -> Mask:
-        """Return the mask (n,) of items 0 .. n - 1; read-only."""
-        return self.kept(key, blocks, n, now_ms, block_mask).mask[:n]
-
-    def kept(
-        self, key: object, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
-    ) -> _Kept:
-        """Return the cached mask of at least n items, evaluated now if it must be."""
-        kept = self._kept.get(key)
-        if (
-            kept is None
-            or kept.blocks is not blocks
-            or kept.mask.size < n
-            or not kept.since <= now_ms < kept.until
-        ):
-            kept = self._evaluated(kept, blocks, n, now_ms, block_mask)
-            self._kept[key] = kept
-            while len(self._kept) > max(LEAST_MASKS, MASK_BYTES // max(kept.mask.size, 1)):
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return kept
-
-    def _evaluated(
-        self, old: _Kept | None, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
-    ) -> _Kept:
-        size = (
-            max(len(blocks), -(-n // BLOCK), 0 if old is None else old.mask.size // BLOCK) * BLOCK
-        )
-        since, until, known = ALWAYS, NEVER, 0
-        mask = np.empty(size, np.bool_)
-        if old is not None and old.since <= now_ms < old.until:
-            since, until, known = old.since, old.until, old.mask.size // BLOCK
-            mask[: old.mask.size] = old.mask
-        for at in range(size // BLOCK):
-            block = blocks[at] if at < len(blocks) else EMPTY
-            before = old.blocks[at] if old is not None and at < len(old.blocks) else EMPTY
-            if at >= known or block is not before:
-                mask[at * BLOCK : (at + 1) * BLOCK], begins, ends = block_mask(block)
-                since, until = max(since, begins), min(until, ends)
-        mask.flags.writeable = False
-        edition = reopened = next(_EDITIONS)
-        if old is not None:
-            passed = np.ones(size, np.bool_)
-            passed[: old.mask.size] = old.mask
-            # of most items that change, other fields do
-            edition = old.edition if np.array_equal(mask, passed) else edition
-            reopened = reopened if (mask > passed).any() else old.reopened
-        return _Kept(blocks, mask, since, until, edition, reopened)
 
 
 class Shown(NamedTuple):
@@ -335,25 +197,3 @@ def read(text: str) -> Filter:
 
 def _words(kinds: Iterable[type]) -> str:
     return " and ".join(_VALUES[kind] for kind in kinds)
-
-
-def _facts(item: StoredItem) -> Facts:
-    moments = {name: _time(moment) for name, moment in _moments(item) if moment is not None}
-    return {**moments, **item.features, CATEGORY: item.categories}
-
-
-def _moments(item: StoredItem) -> Iterable[tuple[str, datetime | None]]:
-    yield "available_from", item.available_from
-    yield "available_until", item.available_until
-    known = item.created_ms is not None
-    yield "created", _EPOCH + timedelta(milliseconds=item.created_ms or 0) if known else None
-
-
-def _time(moment: datetime) -> list[float | str]:
-    """Return a time as a filter compares it: in seconds since 1970, or as text to the second."""
-    told = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
-    return [(moment - _EPOCH) / timedelta(seconds=1), f"{told.isoformat()}Z"]
-
-
-def _moment(moment: datetime | None, otherwise: int) -> int:
-    return otherwise if moment is None else (moment - _EPOCH) // _MS

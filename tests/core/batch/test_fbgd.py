@@ -15,8 +15,9 @@ from core.batch.ranker import rank
 from core.batch.row_objective import ONE
 from core.batch.weighting import negative_weights, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, NotFitted
-from core.interactions import chunks, from_pairs, split_within_users
+from core.interactions import chunks, from_pairs
 from core.kernels import fbgd
+from core.splits import split_within_users
 from tests.core import ranking
 from tests.core import reference_batch as reference
 

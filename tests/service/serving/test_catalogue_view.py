@@ -17,7 +17,8 @@ from core.filter import CATEGORY
 from service.errors import InvalidFilter, NotReady
 from service.serving.copies.catalogue_view import CatalogueView
 from service.settings import Settings
-from service.store.catalogue.columns import BLOCK, Catalogued
+from service.store.catalogue.blocks import BLOCK
+from service.store.catalogue.columns import Catalogued
 from service.store.catalogue.documents import CHANGES_KEPT, Catalogue
 from service.store.catalogue.feed import CatalogueFeed, StoredItem
 from service.store.catalogue.numbers import ItemNumbers

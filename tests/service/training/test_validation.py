@@ -13,9 +13,10 @@ from core.batch.fbgd.model import Fbgd
 from core.batch.ocmf.config import FeatureUse, OcmfConfig, Use
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
-from core.interactions import Interactions, split_within_users
+from core.interactions import Interactions
 from core.labels.config import ItemsConfig
 from core.labels.items import fit_items
+from core.splits import split_within_users
 from core.types import F32, I32
 from service.evaluation.topk import ranked_for
 from service.ranking.asker import Asker

@@ -13,8 +13,8 @@ from core.batch.ocmf.config import FeatureUse, OcmfConfig
 from core.batch.ocmf.feature_use import ALIKE, SideInformation, choose, fit_with, validated
 from core.batch.ocmf.graph import similarity
 from core.batch.ranker import rank
-from core.interactions import split_within_users
 from core.search.search import Budget
+from core.splits import split_within_users
 from tests.core import ranking
 
 CONFIG = OcmfConfig(loss="square", weight=0.1, reg=2.0, factors=8, rounds=4)

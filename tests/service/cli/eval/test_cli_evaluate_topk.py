@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from core.interactions import split_within_users
+from core.splits import split_within_users
 from service.cli.eval.main import app
 from tests.core import ranking
 
