@@ -17,7 +17,7 @@ from service.api import keys, operations
 from service.api.catalogue import bulk, categories
 from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
-from service.api.feedback import click_through, histories, merges, ratings
+from service.api.feedback import click_through, erasures, histories, merges, ratings
 from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.models import experts, jobs, models, rankers, schedule, topics
 from service.api.models.watched_jobs import WatchedJobs
@@ -53,6 +53,7 @@ ROUTERS = (
     topics.router,
     catalogue.router,
     merges.router,
+    erasures.router,
     bulk.router,
     categories.router,
     jobs.router,

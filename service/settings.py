@@ -95,6 +95,9 @@ class Settings(BaseSettings):
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 100
     """Megabytes to keep free on the disk of the private server. With less, writes get 503, and
     reads go on; with none, the server would end."""
+    erasure_rewrite_pause_s: Annotated[float, Field(ge=0)] = 600
+    """Minimum seconds between two rewrites of the private server's file for deleted users, who are
+    on the disk until then; each writes everything that is stored."""
     durability: Literal["fsync", "os"] = "fsync"
     """When the private server confirms a write: after fsync, or once the system has it (``os``)."""
     host: str = "127.0.0.1"

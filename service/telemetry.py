@@ -47,6 +47,8 @@ EVENTS = {
     "recipe_tried": "the outcome of one recipe in a training that names none: its figures alone, "
     "what it adds to the others, and the decision of the gate",
     "request_failed": "a request ended in an unexpected error; the answer has the request id",
+    "rewrite_failed": "the private server could not write its file anew, so deleted users stay on "
+    "the disk; tried again",
     "service_loading": "the processes of `serve` load libraries and kernels until `kernels_loaded`",
     "service_stopped": "everything that `serve` started has ended",
     "stack_not_foretold": "models serve, but Redis was away when a training was to store the first "
@@ -79,6 +81,8 @@ EVENTS = {
     "training_starved": "a training gets hardly any processor time because others use it all; a "
     "lower `trainer_nice` gives it more",
     "training_started": "a process begins a training",
+    "users_erased": "the store names deleted users no longer",
+    "users_erased_from_disk": "the private server's file names deleted users no longer",
     "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
 }
 """Every event in the logs, and its meaning."""

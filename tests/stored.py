@@ -22,6 +22,8 @@ def value(client: Client, key: bytes) -> Any:
         return client.hgetall(key)
     if kind == "list":
         return client.lrange(key, 0, -1)
+    if kind == "set":
+        return sorted(client.smembers(key))
     if kind == "zset":
         return client.zrange(key, 0, -1, withscores=True)
     assert kind == "stream"

@@ -42,6 +42,7 @@ ROLES: Roles = {
     ("PUT", "/v1/users/{user}"): "write",
     ("PATCH", "/v1/users/{user}"): "write",
     ("DELETE", "/v1/users/{user}"): "write",
+    ("GET", "/v1/erasures/{erasure}"): "read",
     ("POST", "/v1/retrain"): "admin",
     ("GET", "/v1/jobs"): "read",
     ("GET", "/v1/jobs/{job}"): "read",

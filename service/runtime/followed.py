@@ -20,17 +20,22 @@ from service.serving.copies.new_items import NewItemsFollower
 from service.serving.copies.online_items import OnlineSnapshotFollower
 from service.serving.copies.polling import Polled
 from service.serving.copies.popularity import Popularity
+from service.serving.erasing import LEASE_MS, Erasing, ErasureStore
 from service.serving.lineups import FollowsState
 from service.serving.users import Users
 from service.store.catalogue.feed import CatalogueFeed
 from service.store.catalogue.reader import CatalogueReader
+from service.store.erasures.rewriting import Rewriting
 from service.store.identity.memory import Memory
+from service.store.keys import NamespaceKeys
 from service.store.log.changes import ChangeFollower
+from service.store.log.lease import Lease
 from service.store.models.mixture import MixtureReader
 from service.store.models.snapshot_files import SnapshotFiles
 from service.store.profiles.counters import CountsReader
 from service.store.profiles.showings import ShowingsReader
 from service.store.recovery.watch import Keeper, StoreWatch
+from service.store.server.embedded import FILES, running_server
 
 FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 
@@ -51,6 +56,7 @@ class Followed:
     new_items: NewItemsFollower
     latest: LatestFollower
     item_ids: ItemIds
+    erasing: Erasing
 
     @property
     def states(self) -> list[FollowsState]:
@@ -107,6 +113,21 @@ def followed(stack: AsyncExitStack, base: Opened, stored: StoreAccess, users: Us
         later_items=_started(stack, later_items),
         latest=_started(stack, LatestFollower(view, CatalogueFeed(clients.requests, name))),
         item_ids=_started(stack, ItemIds(stored.numbers)),
+        erasing=_started(stack, Erasing(_erasure_store(base, stored), changes)),
+    )
+
+
+def _erasure_store(base: Opened, stored: StoreAccess) -> ErasureStore:
+    settings, client, rewriting = base.settings, base.clients.blocking, None
+    if running_server(settings.data_dir) == base.clients.url:
+        files = settings.data_dir / FILES
+        rewriting = Rewriting(client, files, settings.erasure_rewrite_pause_s)
+    return ErasureStore(
+        records=stored.erasures,
+        traces=stored.traces,
+        catalogue=stored.catalogue,
+        lease=Lease(client, NamespaceKeys(base.namespace.name).eraser, LEASE_MS),
+        rewriting=rewriting,
     )
 
 

@@ -16,6 +16,8 @@ from service.store.server.inspection import ServerReport, inspect_server
 class Clients:
     """The Redis clients of a process, separate so that none of them waits for another."""
 
+    url: str
+    """Of the server of all but ``jobs``."""
     requests: AsyncClient
     feeds: AsyncClient
     """For the feeds: each occupies a connection with a blocking XREAD."""
@@ -66,6 +68,7 @@ async def _connected(
     # the queue of jobs may be in another server, about which the pulse says nothing
     jobs = connect(jobs_url, role="api-jobs", gate=gate if jobs_url == redis_url else None)
     return Clients(
+        url=redis_url,
         requests=await stack.enter_async_context(requests),
         feeds=await stack.enter_async_context(feeds),
         blocking=stack.enter_context(blocking),

@@ -7,6 +7,8 @@ from service.runtime.opened import Opened
 from service.store.api_keys import ApiKeys
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
+from service.store.erasures.records import Erasures
+from service.store.erasures.traces import Traces
 from service.store.identity.known import Known
 from service.store.jobs.queue import Jobs
 from service.store.jobs.schedule import Schedules
@@ -35,6 +37,8 @@ class StoreAccess:
     registry: Registry
     jobs: Jobs
     schedules: Schedules
+    erasures: Erasures
+    traces: Traces
 
 
 def store_access(stack: AsyncExitStack, base: Opened) -> StoreAccess:
@@ -60,4 +64,6 @@ def store_access(stack: AsyncExitStack, base: Opened) -> StoreAccess:
         registry=Registry(blocking, name),
         jobs=Jobs(blocking, clients.jobs, name),
         schedules=Schedules(blocking, settings),
+        erasures=Erasures(blocking, name),
+        traces=Traces(blocking, namespace),
     )

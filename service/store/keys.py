@@ -118,6 +118,23 @@ class NamespaceKeys:
         return self._key("user-documents")
 
     @property
+    def erasures_due(self) -> str:
+        """hash erasure id -> the user, "" once only the file is left (store/erasures/records.py).
+        9f2c01ab34de56780a1b -> "ada"."""
+        return self._key("erasures-due")
+
+    def erasure(self, erasure: str) -> str:
+        """string, JSON, 400 days (store/erasures/records.py): a receipt, which names nobody.
+        {"id":"9f2c...","partition":0,"sequence":57,"erased_ms":...}."""
+        return self._key(f"erasure:{erasure}")
+
+    @property
+    def eraser(self) -> str:
+        """string with expiry: the api process that erases deleted users now (a lease).
+        "host:4711:9f2c01ab"."""
+        return self._key("eraser")
+
+    @property
     def api_keys(self) -> str:
         """hash key id -> JSON {"hash","role","name","created","revoked"} (store/api_keys.py)."""
         return self._key("api-keys")

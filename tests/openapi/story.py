@@ -266,7 +266,10 @@ def _delete(shop: httpx.Client) -> None:
     _good(shop.post("/v1/users/ada/merge", json={"source": "visitor"}))
     _good(shop.delete(f"/v1/users/ada/ratings/{GATE}"))
     _good(shop.delete(f"/v1/items/{GATE}"))
-    _good(shop.delete("/v1/users/user-02"))
+    receipt = _good(shop.delete("/v1/users/user-02"))
+    erasure = f"/v1/erasures/{receipt['erasure']}"
+    _until(shop, erasure, lambda now: now["erased_from_disk"])
+    _good(shop.get(erasure))
 
 
 def _lock(shop: httpx.Client) -> None:

@@ -239,9 +239,10 @@ async def change_user(
 async def delete_user(runtime: Runtime, user: UserId, response: Response) -> Receipt:
     """Delete everything of a user: document, history, what was learned. The answer is the receipt.
 
-    Feedback acknowledged before cannot come back. What other users' rows and the experts' weights
-    have learned from these ratings stays, as in any trained model; `hedgerow rebuild` learns
-    everything without them.
+    Feedback acknowledged before cannot come back. Others' links to the user, and the private
+    server's file on the disk, follow soon: `erasure` names the receipt. What other users' rows and
+    the experts' weights have learned from these ratings stays, as in any trained model; `hedgerow
+    rebuild` learns everything without them.
     """
     receipt = await deleted_user(runtime, user)
     response.status_code = 200 if receipt.learned else 202

@@ -1,5 +1,6 @@
 """Deletions as events in the log, so that nothing acknowledged earlier can come back."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -7,7 +8,7 @@ from service.api.feedback.intake import settled
 from service.api.schemas import Answer
 from service.api.times import Time, rfc3339
 from service.api.waiting import learned
-from service.ids import sequence_token
+from service.ids import parse_sequence_token, sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
@@ -29,10 +30,12 @@ class Receipt(Answer):
     sequence: str
     """The place of the deletion in the order of events."""
     learned: bool
-    """True: the deleted data no longer counts in any history or list. The id of a deleted user
-    stays in the change feed until about 4 096 later commits displace it. The items' rows and the
+    """True: the deleted data no longer counts in any history or list. The items' rows and the
     trained models keep what they learned from the events until a rebuild and a retraining. False
     (202): the deletion is stored and will be learned soon."""
+    erasure: str | None
+    """For a user: `GET /v1/erasures/{erasure}` says when every trace is gone, also in others'
+    links and on the disk. Null for a rating or an item."""
     timestamp: Time
     """When the deletion was accepted."""
 
@@ -55,12 +58,14 @@ async def delete_rating(
 
 
 async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
-    """Delete a user's row, history and document."""
+    """Delete a user's row, history and document, and order the erasure of all traces."""
     partition = partition_of(user, runtime.namespace.partitions)
     row, token = _row(DELETE_USER, user, 0), runtime.known.token
     receipt = await _delete(runtime, "user", row, [partition], token, user=user)
     await runtime.catalogue.change_user(user, lambda _: None)
-    return receipt
+    sequence = parse_sequence_token(receipt.sequence)[partition]
+    ordered = await asyncio.to_thread(runtime.erasures.order, user, partition, sequence)
+    return receipt.model_copy(update={"erasure": ordered.id})
 
 
 async def delete_item(runtime: ApiRuntime, item: str, number: int, token: str) -> Receipt:
@@ -99,5 +104,6 @@ async def _delete(
         item=item,
         sequence=sequence_token(sequences),
         learned=await learned(runtime.changes, sequences, runtime.settings.wait_timeout_ms),
+        erasure=None,
         timestamp=rfc3339(row.time_ms),
     )

@@ -233,5 +233,5 @@ def _skipped(namespace: Namespace) -> frozenset[bytes]:
     """Return the keys that say who works for the namespace now: nobody does after a restore."""
     keys = NamespaceKeys(namespace.name)
     partitions = [PartitionKeys(namespace.name, number) for number in range(namespace.partitions)]
-    names = [keys.trainer, keys.restoring, *(one.lease for one in partitions)]
+    names = [keys.trainer, keys.eraser, keys.restoring, *(one.lease for one in partitions)]
     return frozenset(name.encode() for name in names)

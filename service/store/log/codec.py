@@ -5,8 +5,9 @@ of entry S has sequence S - n + 1 + i.
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, NewType
 
 import numpy as np
@@ -146,6 +147,42 @@ def decode(packed: bytes) -> Entry:
         sources=packed[end:contexts_at],
         contexts=contexts,
     )
+
+
+def without(entry: Entry, users: Container[str]) -> Entry:
+    """Return an entry without the events of some users, and without their names."""
+    gone = np.array([user in users for user in entry.users], dtype=bool)
+    place = np.cumsum(~gone) - 1
+    merges = entry.kind == MERGE_USER
+    # the item of a merge is a place among the users
+    target = np.where(merges, entry.item, 0)
+    keep = ~gone[entry.user_ix] & ~(merges & gone[target])
+    contexts = _kept(entry, keep, HAS_CONTEXT)
+    return Entry(
+        users=tuple(user for user in entry.users if user not in users),
+        user_ix=place[entry.user_ix[keep]].astype(np.uint32),
+        item=np.where(merges, place[target], entry.item)[keep].astype(np.uint32),
+        value=entry.value[keep],
+        time_ms=entry.time_ms[keep],
+        kind=entry.kind[keep],
+        flags=entry.flags[keep],
+        digests=_picked(entry.digests, DIGEST_BYTES, _kept(entry, keep, HAS_DIGEST)),
+        appended_ms=entry.appended_ms,
+        sources=_picked(entry.sources, SOURCE_BYTES, _kept(entry, keep, HAS_SOURCE)),
+        contexts=tuple(compress(entry.contexts, contexts)),
+    )
+
+
+def _kept(entry: Entry, keep: NDArray[np.bool_], flag: int) -> list[bool]:
+    """Return of each row with a flag, in order, whether it is kept."""
+    kept: list[bool] = keep[(entry.flags & flag) > 0].tolist()
+    return kept
+
+
+def _picked(column: bytes, size: int, keep: Sequence[bool]) -> bytes:
+    """Return the cells that are kept of a column of cells of one size."""
+    cells = (column[at : at + size] for at in range(0, len(column), size))
+    return b"".join(compress(cells, keep))
 
 
 def _contexts(packed: bytes, at: int, n: int) -> tuple[tuple[bytes, ...], int]:

@@ -47,6 +47,19 @@ def lost_manifest(directory: Path) -> tuple[Path, str] | None:
     return directory / FOLDER / f"{prefixes.pop()}.manifest", "\n".join(lines) + "\n"
 
 
+def superseded_files(directory: Path) -> set[str]:
+    """Return the files of a log that its manifest no longer counts: a rewrite has replaced them."""
+    folder = directory / FOLDER
+    if not folder.is_dir():
+        # before version 7 a server replaced its one file
+        return set()
+    current = set()
+    for manifest in folder.glob("*.manifest"):
+        fields = (line.split() for line in manifest.read_text().splitlines())
+        current |= {one[1] for one in fields if one[-1] != "h"}
+    return set(_files(folder)) - current
+
+
 def _files(folder: Path) -> dict[str, re.Match[str]]:
     matches = ((path.name, _NAME.fullmatch(path.name)) for path in folder.iterdir())
     return {name: match for name, match in matches if match is not None}

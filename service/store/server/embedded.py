@@ -32,6 +32,8 @@ SOCKET_PATH_LIMIT = 100
 """Most bytes of the path: the system's limit is 104 to 108, and a longer path fails unexplained."""
 RECORD = "server.json"
 """File in the data directory with the process id and the socket of its server."""
+FILES = "redis"
+"""Folder in the data directory with the server's files."""
 FIRST_ANSWER_S = 20.0
 """Seconds until a server must answer at all; loading a long log may take longer after that."""
 STOP_S = 20.0
@@ -128,7 +130,7 @@ class EmbeddedServer:
 
     @property
     def _files(self) -> Path:
-        return self._data_dir / "redis"
+        return self._data_dir / FILES
 
     @property
     def _record(self) -> Path:

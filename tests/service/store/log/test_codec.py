@@ -1,11 +1,23 @@
 """Log entries: what is packed is unpacked, and damaged or foreign bytes are refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.store.log.codec import HAS_CONTEXT, HAS_SOURCE, SOURCE_BYTES, Entry, decode, encode
+from service.store.log.codec import (
+    HAS_CONTEXT,
+    HAS_DIGEST,
+    HAS_SOURCE,
+    MERGE_USER,
+    SOURCE_BYTES,
+    Entry,
+    decode,
+    encode,
+    without,
+)
 
 USER = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), min_size=1, max_size=40)
 
@@ -71,3 +83,53 @@ def test_a_cut_entry_is_refused(cut):
 def test_another_format_is_refused():
     with pytest.raises(ValueError, match="not a log entry"):
         decode(b"PK\x03\x04" + bytes(60))
+
+
+NAMED = st.lists(
+    st.tuples(st.sampled_from(["ann", "bob", "eve"]), st.integers(0, 9), st.integers(0, 15)),
+    max_size=8,
+)
+
+
+def packed_rows(rows: list[tuple[str, int, int]]) -> Entry:
+    """Return an entry; what a row's flags announce says which row it is of."""
+    marked = [bytes((user.encode()[0], item, flags)) for user, item, flags in rows]
+    users = list(dict.fromkeys(user for user, _, _ in rows))
+    return Entry(
+        users=tuple(users),
+        user_ix=np.array([users.index(user) for user, _, _ in rows], dtype=np.uint32),
+        item=np.array([item for _, item, _ in rows], dtype=np.uint32),
+        value=np.zeros(len(rows), np.float32),
+        time_ms=np.arange(len(rows), dtype=np.int64) * 0,
+        kind=np.zeros(len(rows), np.uint8),
+        flags=np.array([flags for _, _, flags in rows], dtype=np.uint8),
+        digests=b"".join(
+            mark.ljust(16) for mark, row in zip(marked, rows, strict=True) if row[2] & HAS_DIGEST
+        ),
+        appended_ms=0,
+        sources=b"".join(
+            mark.ljust(8) for mark, row in zip(marked, rows, strict=True) if row[2] & HAS_SOURCE
+        ),
+        contexts=tuple(
+            mark for mark, row in zip(marked, rows, strict=True) if row[2] & HAS_CONTEXT
+        ),
+    )
+
+
+@settings(max_examples=100)
+@given(rows=NAMED)
+def test_an_entry_without_a_user_is_that_of_the_others_events(rows):
+    left = without(packed_rows(rows), {"bob"})
+    assert encode(left) == encode(packed_rows([row for row in rows if row[0] != "bob"]))
+    assert decode(encode(left)).users == left.users
+
+
+def test_a_merge_leaves_with_either_of_its_users():
+    def merge(source: str, target: str) -> Entry:
+        entry = entry_of([source, target, "third"], [(0, 1, 0, 1, MERGE_USER, 0)])
+        return replace(entry, digests=b"")
+
+    assert len(without(merge("ann", "bob"), {"ann"})) == 0
+    assert len(without(merge("ann", "bob"), {"bob"})) == 0
+    kept = without(merge("ann", "bob"), {"third"})
+    assert (kept.users, kept.item.tolist(), kept.user_ix.tolist()) == (("ann", "bob"), [1], [0])

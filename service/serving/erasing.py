@@ -1,0 +1,119 @@
+"""Erases deleted users: removes their traces from the store, then from the private server's disk.
+
+One api process does it for all. Every step may be repeated: what a process leaves undone, the next
+one takes up.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from service.serving.copies.polling import Polled
+from service.store.catalogue.documents import Body, Catalogue
+from service.store.clock import now_ms
+from service.store.erasures.records import Due, Erasures, Removed
+from service.store.erasures.rewriting import Rewriting
+from service.store.erasures.traces import Traces
+from service.store.log.changes import ChangeFollower
+from service.store.log.lease import Lease
+from service.telemetry import logger
+
+LEASE_MS = 120_000
+"""Longer than a pass over the documents, and than the pause between two looks."""
+GRACE_MS = 1_000
+"""Age of a deletion at which its entry leaves the change feed: by then every process that runs has
+read it. One that has not forgets everybody, see ``Traces.leave_streams``."""
+AT_ONCE = 1_000
+"""Most users that share a pass over all documents."""
+
+Until = Mapping[str, int]
+"""The place of the latest deletion of each user."""
+
+
+@dataclass(frozen=True)
+class ErasureStore:
+    """What erasing reads and writes."""
+
+    records: Erasures
+    traces: Traces
+    catalogue: Catalogue
+    lease: Lease
+    rewriting: Rewriting | None
+    """None: the store is a given server, whose operator decides about its files."""
+
+
+class Erasing(Polled):
+    """Erases deleted users while it is open."""
+
+    def __init__(self, store: ErasureStore, changes: ChangeFollower) -> None:
+        super().__init__()
+        self._store, self._changes = store, changes
+
+    async def refresh(self) -> None:
+        """Do what is due now, unless another process does."""
+        due = await asyncio.to_thread(self._due)
+        ready = [one for one in due if one.user and self._is_ready(one)]
+        if ready:
+            await self._erase(ready[:AT_ONCE])
+        if self._store.rewriting is not None and any(not one.user for one in due):
+            await asyncio.to_thread(self._leave_disk, self._store.rewriting, due)
+
+    def _due(self) -> list[Due]:
+        due = self._store.records.due()
+        return due if due and self._store.lease.keep() else []
+
+    def _is_ready(self, one: Due) -> bool:
+        erasure = one.erasure
+        is_learned = self._changes.watermark(erasure.partition) >= erasure.sequence
+        return is_learned and now_ms() - erasure.accepted_ms >= GRACE_MS
+
+    async def _erase(self, due: Iterable[Due]) -> None:
+        until: dict[int, dict[str, int]] = defaultdict(dict)
+        for one in due:
+            of = until[one.erasure.partition]
+            of[one.user] = max(of.get(one.user, 0), one.erasure.sequence)
+        links = await self._unlink({user for users in until.values() for user in users})
+        done = [one.erasure for one in due]
+        events, unreadable = await asyncio.to_thread(self._leave_streams, until)
+        removed = Removed(links=links, events=events, unreadable=unreadable)
+        is_private = self._store.rewriting is not None
+        noted = partial(self._store.records.note_erased, is_private=is_private)
+        await asyncio.to_thread(noted, done, removed)
+        logger().info("users_erased", n=len(done))
+
+    async def _unlink(self, users: set[str]) -> int:
+        """Take the users out of all links; return the number of documents that had some."""
+
+        def edit(body: Body | None) -> Body | None:
+            return body and without_links(body, users)
+
+        linking = await asyncio.to_thread(list, self._store.traces.linking(users))
+        for user in linking:
+            await self._store.catalogue.change_user(user, edit)
+        return len(linking)
+
+    def _leave_streams(self, until: Mapping[int, Until]) -> tuple[int, int]:
+        """Return the number of events in dead letters, and of those that cannot be read."""
+        events, unreadable = 0, 0
+        for partition, users in until.items():
+            n, unread = self._store.traces.leave_dead_letters(partition, users)
+            self._store.traces.leave_streams(partition, max(users.values()))
+            events, unreadable = events + n, unreadable + unread
+        return events, unreadable
+
+    def _leave_disk(self, rewriting: Rewriting, due: Iterable[Due]) -> None:
+        waiting = {one.erasure.id: one.erasure for one in due if not one.user}
+        gone = rewriting.step(waiting.keys())
+        done = [erasure for name, erasure in waiting.items() if name in gone]
+        if done:
+            self._store.records.note_off_disk(done)
+            logger().info("users_erased_from_disk", n=len(done))
+
+
+def without_links(body: Body, users: set[str]) -> Body:
+    """Return a user's document without the links to some users."""
+    links = [link for link in body.get("links", ()) if link["user"] not in users]
+    rest = {name: value for name, value in body.items() if name != "links"}
+    return rest | ({"links": links} if links else {})

@@ -1,0 +1,117 @@
+"""Erasures: the receipts, which name nobody, and the users that are still to be erased.
+
+The name of a user stands here only until the traces are gone. Synchronous: the api calls it in a
+thread.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+import redis
+
+from service.errors import NotFound
+from service.store.clock import now_ms
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys
+
+KEPT_S = 400 * 86_400
+"""Seconds for which a receipt can be read: more than a year."""
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """What was removed besides the user's own data."""
+
+    links: int
+    """Documents of others that linked to the user."""
+    events: int
+    """Events of the user in log entries that could not be learned."""
+    unreadable: int
+    """Log entries that nobody can read, and that may name the user: they are left."""
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """A receipt."""
+
+    id: str
+    partition: int
+    sequence: int
+    """The place of the deletion in the partition."""
+    accepted_ms: int
+    erased_ms: int | None = None
+    """When the last trace was gone from the store."""
+    removed: Removed | None = None
+    is_private: bool = False
+    """Whether the store was the private server, whose file is ours to rewrite."""
+    off_disk_ms: int | None = None
+    """When the file had been written anew."""
+
+
+class Due(msgspec.Struct, frozen=True):
+    """An erasure that is not done."""
+
+    erasure: Erasure
+    user: str
+    """"" once only the file is left."""
+
+
+class Erasures:
+    """The erasures of a namespace."""
+
+    def __init__(self, client: redis.Redis, namespace: str) -> None:
+        self._client, self._keys = client, NamespaceKeys(namespace)
+
+    def order(self, user: str, partition: int, sequence: int) -> Erasure:
+        """Note that a user is to be erased who was deleted at this place of the log."""
+        erasure = Erasure(secrets.token_hex(10), partition, sequence, now_ms())
+        self._write([(erasure, user)])
+        return erasure
+
+    def read(self, erasure: str) -> Erasure:
+        """Return a receipt; NotFound."""
+        [found] = self._read([erasure])
+        if found is None:
+            raise NotFound(f"there is no erasure {erasure!r}: receipts are kept for 400 days")
+        return found
+
+    def due(self) -> list[Due]:
+        """Return the erasures that are not done."""
+        with store_errors():
+            stored = cast("dict[bytes, bytes]", self._client.hgetall(self._keys.erasures_due))
+        users = {name.decode(): user.decode() for name, user in stored.items()}
+        found = zip(self._read(list(users)), users.values(), strict=True)
+        return [Due(erasure, user) for erasure, user in found if erasure is not None]
+
+    def note_erased(self, done: Sequence[Erasure], removed: Removed, *, is_private: bool) -> None:
+        """Note that the store names these users no longer; forget who they were."""
+        changes = {"erased_ms": now_ms(), "removed": removed, "is_private": is_private}
+        self._write([(_changed(one, changes), "" if is_private else None) for one in done])
+
+    def note_off_disk(self, done: Sequence[Erasure]) -> None:
+        """Note that the file of the private server names these users no longer."""
+        changes = {"off_disk_ms": now_ms()}
+        self._write([(_changed(one, changes), None) for one in done])
+
+    def _read(self, erasures: Sequence[str]) -> list[Erasure | None]:
+        if not erasures:
+            return []
+        with store_errors():
+            stored = self._client.mget([self._keys.erasure(one) for one in erasures])
+        packed = cast("list[bytes | None]", stored)
+        return [None if one is None else msgspec.json.decode(one, type=Erasure) for one in packed]
+
+    def _write(self, erasures: Sequence[tuple[Erasure, str | None]]) -> None:
+        """Write receipts, each with the name of the user that is left; None: it is done."""
+        with store_errors(), self._client.pipeline(transaction=True) as pipe:
+            for erasure, user in erasures:
+                pipe.set(self._keys.erasure(erasure.id), msgspec.json.encode(erasure), ex=KEPT_S)
+                if user is None:
+                    pipe.hdel(self._keys.erasures_due, erasure.id)
+                else:
+                    pipe.hset(self._keys.erasures_due, erasure.id, user)
+            pipe.execute()
+
+
+def _changed(erasure: Erasure, changes: Mapping[str, Any]) -> Erasure:
+    return msgspec.structs.replace(erasure, **changes)
