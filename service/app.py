@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.api import keys, operations
-from service.api.catalogue import bulk, categories
+from service.api.catalogue import bulk, categories, user_export
 from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, erasures, histories, merges, ratings
@@ -54,6 +54,7 @@ ROUTERS = (
     catalogue.router,
     merges.router,
     erasures.router,
+    user_export.router,
     bulk.router,
     categories.router,
     jobs.router,

@@ -39,6 +39,7 @@ ROLES: Roles = {
     ("POST", "/v1/users"): "write",
     ("GET", "/v1/users/{user}"): "read",
     ("POST", "/v1/users/{user}/merge"): "write",
+    ("GET", "/v1/users/{user}/export"): "write",
     ("PUT", "/v1/users/{user}"): "write",
     ("PATCH", "/v1/users/{user}"): "write",
     ("DELETE", "/v1/users/{user}"): "write",

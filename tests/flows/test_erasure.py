@@ -92,6 +92,7 @@ def live_through(shop: httpx.Client) -> None:
     wait_until(lambda: len(good(shop.get("/v1/models"))["served"]) == 2)
     slate = good(shop.get(f"/v1/users/{GHOST}/recommendations?k=3&model=fbgd"))
     shown = {"user": GHOST, "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
+    shown["context"] = {"place": "front"}
     seen = [shown | {"kind": kind} for kind in ("impression", "click")]
     good(shop.post("/v1/events?wait=learned", json=seen))
     for path in (f"/v1/users/{GHOST}/similar?k=3", f"/v1/users/{GHOST}/recommendations?k=3"):
@@ -128,7 +129,15 @@ def test_a_deleted_user_is_nowhere_in_the_store_and_on_the_disk(tmp_path: Path) 
             set_aside(client)
             before = keys_naming(client, GHOST)
             # the search finds what there is
-            for kind in ("user-document:", "history:", "user:", "users", "changes", "impressions"):
+            for kind in (
+                "user-document:",
+                "history:",
+                "contexts:",
+                "user:",
+                "users",
+                "changes",
+                "impressions",
+            ):
                 assert any(kind in key for key in before), (kind, before)
             assert any("dead" in key for key in before)
             assert {f"hr:{{main}}:user-document:{user}" for user in NEAR} <= before

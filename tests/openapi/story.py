@@ -266,6 +266,7 @@ def _delete(shop: httpx.Client) -> None:
     _good(shop.post("/v1/users/ada/merge", json={"source": "visitor"}))
     _good(shop.delete(f"/v1/users/ada/ratings/{GATE}"))
     _good(shop.delete(f"/v1/items/{GATE}"))
+    _good(shop.get("/v1/users/user-02/export"))
     receipt = _good(shop.delete("/v1/users/user-02"))
     erasure = f"/v1/erasures/{receipt['erasure']}"
     _until(shop, erasure, lambda now: now["erased_from_disk"])
