@@ -50,7 +50,10 @@ EXPERT_HISTORY_EVERY = 1_000
 """Number of events between two points of the experts' history."""
 _FIRST_GUESS_S = 5e-6
 """Assumed time to learn an event before it is measured, in seconds."""
-_COUNTERS = ("learned", "duplicates", "others", "deletions", "trimmed_records", "dead_letters")
+_COUNTERS = (
+    *("learned", "duplicates", "others", "deletions", "moves"),
+    *("trimmed_records", "dead_letters"),
+)
 
 
 class Learner:

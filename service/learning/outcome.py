@@ -9,7 +9,7 @@ from service.store.log.change import NO_ITEMS
 from service.store.profiles.commit import Changes
 
 DELETED: Mapping[str, int] = {"deletions": 1}
-MERGED: Mapping[str, int] = {"others": 1}
+MERGED: Mapping[str, int] = {"others": 1, "moves": 1}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 Rows go into a new generation that nobody reads yet. Rounds over the histories catch up with the
 learner. Then the epoch is raised, so that no learner can commit; a last round learns the remaining
-events, and one transaction swaps the generations. If the settings of the experts changed, learners
+events, and one transaction swaps the generations. If earlier events were deleted or merged
+meanwhile, the last round counts all events again. If the settings of the experts changed, learners
 and api processes must be restarted with the new ones.
 """
 
@@ -118,27 +119,34 @@ class PartitionRebuild:
         self._generation = Generation(client, self._target_keys)
         self._rows = RowStore(client, self._target_keys, self._generation.number)
         self._histories = HistoryStore(client, self._keys)
+        # before anything that a deletion or a merge would change
+        state = read_state(client, self._keys)
+        self._rewrites = state.rewrites
         self._deleted = read_deleted_items(client, self._keys)
         self._items = ItemRows(self._model, self._rows, client, target.name)
         self._settings, self._meanings = settings, configs.meanings(settings, source)
         # without a state nothing says when events arrived, at the latest now
-        arrived_ms = read_state(client, self._keys).newest_ms or now_ms()
+        arrived_ms = state.newest_ms or now_ms()
         self._horizon = Horizon(arrived_ms, int(1_000 * settings.future_tolerance_s))
-        self._counters = ItemCounters(settings, self._meanings, np.zeros((0, WIDTH)))
-        self._transitions = ItemTransitions(settings, self._meanings)
-        self._users = UserRows(
-            self._model,
-            self._rows,
-            self._histories,
-            settings.users_in_memory,
-            self._deleted,
-            self._transitions.latest,
-        )
+        self._count_nothing()
         self._lease = Lease(client, self._keys.lease, settings.lease_ms)
         self._dirty: I64 = np.empty(0, dtype=np.int64)
         self._is_fenced = False
         self._learned = 0
         self._sorts: list[ExternalSort] = []
+
+    def _count_nothing(self) -> None:
+        """Begin to count; users come with their rows and latest items from the store."""
+        self._counters = ItemCounters(self._settings, self._meanings, np.zeros((0, WIDTH)))
+        self._transitions = ItemTransitions(self._settings, self._meanings)
+        self._users = UserRows(
+            self._model,
+            self._rows,
+            self._histories,
+            self._settings.users_in_memory,
+            self._deleted,
+            self._transitions.latest,
+        )
 
     def run(self) -> Rebuilt:
         """Catch up with the learner, swap the generations, clean up."""
@@ -173,6 +181,8 @@ class PartitionRebuild:
             fenced = self._generation.fence(after)
             self._learn_between(after, fenced.watermark)
             self._follow_deletions()
+            if fenced.rewrites != self._rewrites:
+                self._count_again(fenced.watermark)
             self._swap(fenced)
         finally:
             self._lease.release()
@@ -190,7 +200,32 @@ class PartitionRebuild:
     # --- a round ----------------------------------------------------------------------------------
 
     def _learn_between(self, after: int, until: int) -> None:
-        """Learn the ratings of the events ``after < sequence <= until``."""
+        """Learn the ratings of the events ``after < sequence <= until``, and count the events."""
+        sort, done = self._sorted(after, until), 0
+        for records, users in sort.windows():
+            self._counters.learn(**self._columns(records))
+            for window, slots in self._windows(records, users):
+                self._learn_ratings(window, slots)
+            done += len(records)
+            self._tell("catching up" if after else "learning", done, sort.n_records)
+        self._write_items()
+
+    def _count_again(self, until: int) -> None:
+        """Count all events anew: of those that were counted, some are gone or are another user's.
+
+        No learner runs at this point. What the experts have learned of such events stays, as
+        always.
+        """
+        self._deleted = read_deleted_items(self._client, self._keys)
+        self._count_nothing()
+        sort, done = self._sorted(0, until), 0
+        for records, users in sort.windows():
+            self._counters.learn(**self._columns(records))
+            done += sum(len(window) for window, _ in self._windows(records, users))
+            self._tell("counting again", done, sort.n_records)
+
+    def _sorted(self, after: int, until: int) -> ExternalSort:
+        """Return what weighs among the events ``after < sequence <= until``."""
         room = self._directory / f"{self._partition}-{len(self._sorts)}"
         room.mkdir()
         sort = ExternalSort(room)
@@ -203,13 +238,7 @@ class PartitionRebuild:
             sort.add(user, history[counts & (number > after) & (number <= until)])
             if n_users % 1_000 == 0:
                 self._tell("reading", n_users)
-        done = 0
-        for records, users in sort.windows():
-            self._counters.learn(**self._columns(records))
-            self._learn_window(records, users)
-            done += len(records)
-            self._tell("catching up" if after else "learning", done, sort.n_records)
-        self._write_items()
+        return sort
 
     def _read(self, after: int) -> Iterator[tuple[str, Records]]:
         """Yield (user, records) for all users, at least all records after ``after``."""
@@ -228,7 +257,8 @@ class PartitionRebuild:
                         history, _ = self._histories.whole(user)
                     yield user, live(history, self._deleted)
 
-    def _learn_window(self, records: Records, users: list[str]) -> None:
+    def _windows(self, records: Records, users: list[str]) -> Iterator[tuple[Records, I64]]:
+        """Count steps; yield as many records as fit into memory, with the rows of their users."""
         at = 0
         while at < len(records):
             window = records[at : at + _fitting(records["user"][at:], self._users.capacity)]
@@ -237,7 +267,7 @@ class PartitionRebuild:
             slots = self._users.take([users[number] for number in numbers.tolist()])
             latest = self._users.latest
             self._transitions.learn(latest, slots, user=index, **self._columns(window))
-            self._learn_ratings(window, slots[index])
+            yield window, slots[index]
             at += len(window)
 
     def _learn_ratings(self, window: Records, slots: I64) -> None:
@@ -265,8 +295,6 @@ class PartitionRebuild:
         """Undo the learning of what was deleted meanwhile; no learner runs at this point."""
         deleted = read_deleted_items(self._client, self._keys)
         for item in deleted.keys() - self._deleted.keys():
-            self._counters.start_over(item)
-            self._transitions.start_over(item)
             if self._items.is_here(item):
                 self._items.start_over(item)
                 self._dirty = np.union1d(self._dirty, [item]).astype(np.int64)

@@ -34,6 +34,8 @@ class PartitionState:
     others: int = 0
     """Number of events other than ratings: they enter the history (impressions the side stream)."""
     deletions: int = 0
+    moves: int = 0
+    """Number of merges, and of users whose events were sent to another partition."""
     trimmed_records: int = 0
     """Number of history records removed because of the bound on histories."""
     dead_letters: int = 0
@@ -42,6 +44,11 @@ class PartitionState:
     """Time by the api's clock when it appended the newest learned event."""
     identity: str = ""
     """The identity of the namespace (``store/identity``)."""
+
+    @property
+    def rewrites(self) -> int:
+        """Return how often earlier events were removed or moved: counts of them are wrong then."""
+        return self.deletions + self.moves
 
     @staticmethod
     def of(stored: Mapping[bytes, bytes]) -> "PartitionState":

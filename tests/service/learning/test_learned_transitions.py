@@ -11,6 +11,7 @@ from service.learning.rebuild import rebuild
 from service.learning.state.rows import STEPS_READ
 from service.settings import KINDS, Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER, MOVE_USER, encode
+from service.store.log.state import read_state
 from service.store.namespace import open_namespace
 from tests.core import reference_transitions as naive
 from tests.feed import NOW_MS, Event, Feed, some_ratings
@@ -223,3 +224,36 @@ def test_an_item_deleted_during_a_rebuild_is_in_no_pair(learner_of, feed, redis_
     rebuild(Settings(namespace=namespace), redis_url, progress=delete)
     assert {item for pair in pairs(feed) for item in pair} == set("acd")
     assert pairs(feed)["c", "d"] == pytest.approx(2.0)
+
+
+REWRITES = {
+    "a deleted user": lambda feed: feed.append([Event("ann", "", kind=DELETE_USER)]),
+    "a deleted rating": lambda feed: feed.append([Event("bob", "b", kind=DELETE_RATING)]),
+    "a merge": lambda feed: feed.merge("ann", "bob"),
+    "a move": lambda feed: feed.append_packed(encode(_entry(("ann",), 0, MOVE_USER, 3)), 1),
+}
+
+
+@pytest.mark.parametrize("rewrite", REWRITES.values(), ids=REWRITES)
+def test_a_rebuild_counts_nothing_that_was_removed_or_moved_meanwhile(
+    learner_of, feed, redis_url, namespace, rewrite
+):
+    feed.append([Event(user, item, 5) for item in "abcd" for user in ("ann", "bob")])
+    learner, done = learner_of(), []
+    learner.drain()
+
+    def meanwhile(phase: str, *_: int) -> None:
+        if phase == "learning" and not done:
+            done.append(rewrite(feed))
+            feed.append([Event("bob", "e", 5)])
+            learner.drain()
+
+    def counted() -> tuple[dict[int, bytes], bytes | None]:
+        generation = read_state(feed.client, feed.keys).generation
+        return stored(feed), feed.client.get(feed.keys.counts(generation))
+
+    rebuild(Settings(namespace=namespace), redis_url, progress=meanwhile)
+    found = counted()
+    assert done
+    rebuild(Settings(namespace=namespace), redis_url)
+    assert counted() == found
