@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help install install-dev demo serve test test-all check lint-openapi format bench bench-quality openapi \
+.PHONY: help install install-dev demo serve test test-all simulate check lint-openapi format bench bench-quality openapi \
 	openapi-examples openapi-tools docs lock clean
 
 help:  ## print this list
@@ -46,6 +46,10 @@ test: .venv/installed-dev check openapi-tools  ## lint, types, contracts and tes
 test-all: .venv/installed-dev check openapi-tools  ## everything, the long tests too
 	$(BIN)/hedgerow doctor --compile
 	$(BIN)/pytest -n auto --dist worksteal
+
+SEEDS ?= 1000
+simulate: .venv/installed-dev  ## run SEEDS seeds of the simulator (1000), from FIRST on (1)
+	$(BIN)/python -m tests.simulator --seeds $(SEEDS) --first $(or $(FIRST),1)
 
 check: .venv/installed-dev lint-openapi  ## lint, types and import contracts
 	$(BIN)/ruff check .

@@ -2,14 +2,17 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from core.online.model import OnlineModel
 from service.configs import online_config
 from service.errors import ServiceError, StoreRolledBack, StoreUnavailable, Superseded
 from service.learning.following.follower import following
+from service.learning.following.inbox import Inbox
 from service.learning.learner import Learner
 from service.learning.learning_step import warm_up
 from service.settings import Settings
@@ -27,6 +30,19 @@ T = TypeVar("T")
 PAUSE_S = 0.25
 """Seconds between two tries while the store does not answer or another learner has the lease."""
 
+Follow = Callable[[Namespace, Inbox], AbstractContextManager[None]]
+"""Runs a follower of a learner, whose inbox it empties."""
+
+
+class Stop(Protocol):
+    """Says when to stop, as ``threading.Event`` does; waiting for it is how a learner pauses."""
+
+    def is_set(self) -> bool:
+        """Return whether to stop."""
+
+    def wait(self, timeout: float) -> bool:
+        """Pause for some seconds, or until it is set; return whether it is."""
+
 
 def learn_partition(
     settings: Settings, redis_url: str, partition: int, stop: threading.Event
@@ -41,39 +57,48 @@ def learn_partition(
         if namespace is None:
             return
         warm_up(OnlineModel(online_config(settings, namespace)))
-        leader = _Leader(settings, redis_url, client, namespace, partition)
-        while not stop.is_set():
-            try:
-                leader.lead(stop)
-                return
-            except StoreRolledBack as error:
-                leader.log.warning("learner_starts_over", reason=error.detail)
-                _when_sound(stop, leader.settle)
+
+        def follow(namespace: Namespace, inbox: Inbox) -> AbstractContextManager[None]:
+            return following(settings, redis_url, namespace, partition, inbox)
+
+        Leader(settings, client, namespace, partition, follow=follow).lead_on(stop)
 
 
-class _Leader:
+class Leader:
     """Leads a partition in one life of the store after the other."""
 
     def __init__(
         self,
         settings: Settings,
-        redis_url: str,
         client: Client,
         namespace: Namespace,
         partition: int,
+        *,
+        follow: Follow,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._settings, self._redis_url, self._client = settings, redis_url, client
-        self._namespace, self._partition = namespace, partition
+        """``clock`` decides when to renew the lease, in seconds."""
+        self._settings, self._client, self._clock = settings, client, clock
+        self._namespace, self._partition, self._follow = namespace, partition, follow
         self._identity = Identity.parse(namespace.identity)
         self._watermark = 0
         self.log = logger().bind(partition=partition)
 
-    def lead(self, stop: threading.Event) -> None:
+    def lead_on(self, stop: Stop) -> None:
+        """Lead until ``stop`` is set, however often the store starts over."""
+        while not stop.is_set():
+            try:
+                self._lead(stop)
+                return
+            except StoreRolledBack as error:
+                self.log.warning("learner_starts_over", reason=error.detail)
+                _when_sound(stop, self._settle)
+
+    def _lead(self, stop: Stop) -> None:
         """Wait for the lease, take over, and learn until ``stop`` is set."""
         client, namespace, partition = self._client, self._namespace, self._partition
-        lease = Lease(
-            client, PartitionKeys(namespace.name, partition).lease, self._settings.lease_ms
-        )
+        key = PartitionKeys(namespace.name, partition).lease
+        lease = Lease(client, key, self._settings.lease_ms, self._clock)
         if not self._acquired(lease, stop):
             return
         try:
@@ -86,7 +111,7 @@ class _Leader:
             with contextlib.suppress(StoreUnavailable):
                 lease.release()
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """Return when the store may be used again; StoreRolledBack while it may not."""
         sequences = [0] * self._namespace.partitions
         sequences[self._partition] = self._watermark
@@ -96,7 +121,7 @@ class _Leader:
             self._identity, self._watermark = found.identity, 0
             self._namespace = replace(self._namespace, identity=str(found.identity))
 
-    def _acquired(self, lease: Lease, stop: threading.Event) -> bool:
+    def _acquired(self, lease: Lease, stop: Stop) -> bool:
         waiting = False
         while not _when_answered(stop, lease.acquire):
             if not waiting:
@@ -106,18 +131,17 @@ class _Leader:
                 return False
         return True
 
-    def _learn(self, learner: Learner, lease: Lease, stop: threading.Event) -> None:
+    def _learn(self, learner: Learner, lease: Lease, stop: Stop) -> None:
         self.log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
-        settings, url, inbox = self._settings, self._redis_url, learner.follower_inbox
         try:
-            with following(settings, url, self._namespace, self._partition, inbox):
+            with self._follow(self._namespace, learner.follower_inbox):
                 _learn_on(learner, lease, stop)
         finally:
             self._watermark = learner.watermark
         self.log.info("learner_stopped", watermark=learner.watermark)
 
 
-def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
+def _learn_on(learner: Learner, lease: Lease, stop: Stop) -> None:
     """Learn batch by batch until ``stop`` is set; while the store does not answer, try again."""
     outage = Outage()
     with contextlib.closing(learner):
@@ -137,7 +161,7 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
 
 
 def _when_answered(
-    stop: threading.Event,
+    stop: Stop,
     attempt: Callable[[], T],
     passing: tuple[type[ServiceError], ...] = (StoreUnavailable,),
 ) -> T | None:
@@ -155,6 +179,6 @@ def _when_answered(
     return None
 
 
-def _when_sound(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
+def _when_sound(stop: Stop, attempt: Callable[[], T]) -> T | None:
     """*Same as* ``_when_answered``, once the store is the one that is known, too."""
     return _when_answered(stop, attempt, (StoreUnavailable, StoreRolledBack))

@@ -1,7 +1,7 @@
 """From checked feedback to the log: item numbers, partitions, rows, awaited predictions."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from service.api.feedback.schemas import (
@@ -50,8 +50,15 @@ class Accepted:
 class Intake:
     """Parses and checks feedback, the first step of its way into the log; see ``AppendQueue``."""
 
-    def __init__(self, runtime: ApiRuntime, *, patience_s: float = PATIENCE_S) -> None:
-        self.patience_s = patience_s
+    def __init__(
+        self,
+        runtime: ApiRuntime,
+        *,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        """``clock`` gives the time in ms of events that bring none."""
+        self.patience_s, self._clock = patience_s, clock
         self.rules = Rules.of(runtime.settings, runtime.namespace.scale)
         self.partitions = runtime.namespace.partitions
         self.numbers = runtime.numbers
@@ -88,7 +95,7 @@ class Intake:
         if number is None:
             [number] = await self.numbers.numbers([event.item])
         event_id = None if key is None else f"{key}#0"
-        row = self.rules.row(event, number, now_ms=now_ms(), event_id=event_id, awaited=False)
+        row = self.rules.row(event, number, now_ms=self._clock(), event_id=event_id, awaited=False)
         partition = partition_of(event.user, self.partitions)
         sequence = await self.append_queue.submit(partition, (row,), token)
         return f"{partition}:{sequence}", _warnings(0, event, row)
@@ -125,7 +132,7 @@ class Intake:
         """Append events; return those that the store refused because it is another by now."""
         token = self.known.token
         numbers = await self.numbers.give(event.item for _, event in good)
-        now, chunks = now_ms(), dict[int, tuple[list[Row], Events]]()
+        now, chunks = self._clock(), dict[int, tuple[list[Row], Events]]()
         for index, event in good:
             if event.item not in numbers:
                 result.rejected.append(Rejected(index, TooManyItems.code, self.numbers.exhausted))

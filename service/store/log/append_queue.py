@@ -8,7 +8,7 @@ future and no task.
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -66,8 +66,9 @@ class AppendQueue:
     A ``token`` (``identity.known``) says from which store the item numbers in the rows are.
     """
 
-    def __init__(self, log: Log, partitions: int) -> None:
-        self._lanes = [_Lane(log, partition) for partition in range(partitions)]
+    def __init__(self, log: Log, partitions: int, clock: Callable[[], int] = now_ms) -> None:
+        """``clock`` gives the time in ms that entries are stamped with."""
+        self._lanes = [_Lane(log, partition, clock) for partition in range(partitions)]
 
     def submit(self, partition: int, rows: Sequence[Row], token: str = "") -> asyncio.Future[int]:
         """Queue rows that may share an entry with others; they get adjacent sequences."""
@@ -91,9 +92,10 @@ class AppendQueue:
 
 
 class _Lane:
-    def __init__(self, log: Log, partition: int) -> None:
+    def __init__(self, log: Log, partition: int, clock: Callable[[], int]) -> None:
         self._log = log
         self._partition = partition
+        self._clock = clock
         self._waiting: deque[_Rows | _Packed] = deque()
         self.task: asyncio.Task[None] | None = None
 
@@ -126,7 +128,8 @@ class _Lane:
             rows += following.rows
             answers.append((following.done, len(rows)))
             self._waiting.popleft()
-        await self._append(encode(entry_of(rows)), len(rows), work.token, answers)
+        entry = entry_of(rows, self._clock())
+        await self._append(encode(entry), len(rows), work.token, answers)
 
     async def _append(
         self, packed: bytes, n: int, token: str, answers: list[tuple[asyncio.Future[int], int]]
@@ -150,8 +153,8 @@ def _fail(answers: list[tuple[asyncio.Future[int], int]], error: ServiceError) -
             done.set_exception(error)
 
 
-def entry_of(rows: Sequence[Row]) -> Entry:
-    """Return rows as the columns of one entry, stamped with the current time."""
+def entry_of(rows: Sequence[Row], appended_ms: int) -> Entry:
+    """Return rows as the columns of one entry, stamped with the time."""
     users, items, values, times, kinds, flags, digests, sources, contexts = zip(*rows, strict=True)
     index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
     return Entry(
@@ -163,7 +166,7 @@ def entry_of(rows: Sequence[Row]) -> Entry:
         kind=np.array(kinds, dtype=np.uint8),
         flags=np.array(flags, dtype=np.uint8),
         digests=b"".join(digests),
-        appended_ms=now_ms(),
+        appended_ms=appended_ms,
         sources=b"".join(sources),
         contexts=tuple(filter(None, contexts)),
     )

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from typing import cast
 
 import redis
@@ -25,8 +26,16 @@ return 1
 class Lease:
     """A lease on one key; its token is ``host:process:random``."""
 
-    def __init__(self, client: redis.Redis, key: str, lease_ms: int) -> None:
+    def __init__(
+        self,
+        client: redis.Redis,
+        key: str,
+        lease_ms: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``clock`` gives the time in seconds that decides when to renew the lease."""
         self._client, self._key, self._lease_ms = client, key, lease_ms
+        self._clock = clock
         self.token = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._renew_at = 0.0
 
@@ -48,7 +57,7 @@ class Lease:
 
     def keep(self) -> bool:
         """Renew the lease after a third of its life; return False if another process holds it."""
-        if time.monotonic() < self._renew_at:
+        if self._clock() < self._renew_at:
             return True
         # a lease that expired without a new holder is acquired again
         return self._exchange(self.token, self._lease_ms) or self.acquire()
@@ -61,7 +70,7 @@ class Lease:
         with store_errors():
             done = self._client.eval(_EXCHANGE, 1, self._key, held, self.token, lease_ms)
         if done:
-            self._renew_at = time.monotonic() + self._lease_ms / 3000
+            self._renew_at = self._clock() + self._lease_ms / 3000
         return bool(done)
 
 

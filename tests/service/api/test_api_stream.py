@@ -132,7 +132,8 @@ def test_a_block_becomes_the_same_entry_as_its_rows_one_by_one(api: Api) -> None
                     awaited=False,
                 )
                 for i, event in enumerate(events, 7)
-            ]
+            ],
+            block.appended_ms,
         )
         assert block.users == one_by_one.users
         assert block.digests == one_by_one.digests

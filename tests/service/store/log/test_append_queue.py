@@ -26,7 +26,7 @@ def test_events_submitted_in_one_turn_are_one_entry(api: Api) -> None:
 
 
 def test_a_large_block_keeps_an_entry_of_its_own_and_its_turn(api: Api) -> None:
-    block = entry_of([row("block")] * 3)
+    block = entry_of([row("block")] * 3, 1)
 
     async def submit() -> list[int]:
         queue = api.runtime.append_queue

@@ -1,0 +1,24 @@
+"""Bugs that the simulator must find: each makes something else of the calls of a sound service."""
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+
+from tests.simulator.boundary import Rewrite
+
+_WATCH, _ECHO = b"*2\r\n$5\r\nWATCH\r\n", b"*2\r\n$4\r\nECHO\r\n"
+_RECEIPT = re.compile(rb"(?<=append:)api-\d{4}")
+
+
+def unfenced() -> Rewrite:
+    """Return a learner that looks at the epoch, but does not watch it while it commits."""
+    return lambda call: call.replace(_WATCH, _ECHO)
+
+
+def forgetful() -> Rewrite:
+    """Return an api that takes each try of an append for a new one."""
+    tries = itertools.count()
+    return lambda call: _RECEIPT.sub(lambda _: b"xyz-%04d" % (next(tries) % 10_000), call)
+
+
+CANARIES: Mapping[str, Callable[[], Rewrite]] = {"unfenced": unfenced, "forgetful": forgetful}

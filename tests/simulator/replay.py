@@ -1,0 +1,65 @@
+"""Learns a log again in a namespace of its own, without any fault, and compares the bits."""
+
+from typing import Any
+
+from service.learning.learner import Learner
+from service.settings import Settings
+from service.store.connection import Client
+from service.store.keys import NamespaceKeys
+from service.store.log.codec import DIGEST_BYTES
+from service.store.namespace import open_namespace
+from service.store.profiles.dedupe_chunk import DedupeChunk
+from tests.feed import Feed
+from tests.simulator.ledger import Broken
+from tests.simulator.observer import Observer
+from tests.stored import values
+from tests.stored_transitions import stored as transitions
+
+OF_THE_WAY = ("log", "sequence", "changes", "lease", "append:", "transition")
+"""Beginnings of keys that tell how events came, or how they were cut into commits."""
+OF_LIVES = {b"epoch", b"machine", b"identity", b"newest_ms"}
+
+
+def check_replay(client: Client, settings: Settings, observer: Observer) -> None:
+    """Raise Broken if the log, learned at one go, leaves anything else than what is stored."""
+    again = settings.model_copy(update={"namespace": f"{settings.namespace}-again"})
+    namespace = open_namespace(client, again)
+    names = NamespaceKeys(again.namespace)
+    for number, item in enumerate(observer.item_ids()):
+        client.rpush(names.item_ids, item)
+        client.hset(names.item_numbers, item, number)
+    feed, before = Feed(client, again.namespace), 0
+    for last, packed in observer.log:
+        feed.append_packed(packed, last - before)
+        before = last
+    learner = Learner(again, client, namespace, 0)
+    learner.drain()
+    learner.close()
+    found, wanted = (_learned(client, name) for name in (settings.namespace, again.namespace))
+    for key in found.keys() | wanted.keys():
+        if found.get(key) != wanted.get(key):
+            raise Broken(
+                f"{key} is not what a replay gives: {found.get(key)!r}, not {wanted.get(key)!r}"
+            )
+
+
+def _learned(client: Client, namespace: str) -> dict[str, Any]:
+    found = {
+        name.decode(): value
+        for (partition, name), value in values(client, namespace).items()
+        if partition == 0 and not name.decode().startswith(OF_THE_WAY)
+    }
+    state = found["state"]
+    found["state"] = {field: state[field] for field in state if field not in OF_LIVES}
+    found["dedupe"] = [
+        (chunk.appended_ms, digest)
+        for chunk in map(DedupeChunk.unpack, found.get("dedupe", ()))
+        for digest in _digests(chunk)
+    ]
+    return found | {"transitions": transitions(Feed(client, namespace))}
+
+
+def _digests(chunk: DedupeChunk) -> list[bytes]:
+    return [
+        chunk.digests[at : at + DIGEST_BYTES] for at in range(0, len(chunk.digests), DIGEST_BYTES)
+    ]

@@ -1,0 +1,135 @@
+"""The processes of the service as the simulator runs them: their real code, composed for it."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from service.api.feedback.intake import Intake
+from service.errors import ServiceError, StoreRolledBack, StoreUnavailable, Superseded
+from service.learning.partition_loop import Leader
+from service.runtime.api import ApiRuntime
+from service.store.catalogue.numbers import ItemNumbers
+from service.store.identity.known import Known
+from service.store.identity.memory import Memory
+from service.store.log.append_queue import AppendQueue
+from service.store.log.request_keys import RequestKeys
+from service.store.log.stream import LogWriter
+from service.store.namespace import open_namespace
+from service.store.recovery.watch import StoreWatch
+from tests.simulator import loop
+from tests.simulator.boundary import AsyncClient, client_of
+from tests.simulator.ledger import Request
+from tests.simulator.scheduler import Process
+
+if TYPE_CHECKING:
+    from tests.simulator.world import World
+
+SESSIONS = 2
+"""Clients that one api process serves at a time."""
+
+
+@contextlib.contextmanager
+def _ends(world: "World") -> Iterator[None]:
+    """Let a process end with an error that its supervisor knows: it is started again."""
+    try:
+        yield
+    except (StoreUnavailable, StoreRolledBack, Superseded) as error:
+        world.occurred[f"ended_by_{error.code}"] += 1
+
+
+class Stop:
+    """Never set: simulated processes end by crashes. To wait is to pause."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def is_set(self) -> bool:
+        return False
+
+    def wait(self, timeout: float) -> bool:
+        self._process.pause(timeout)
+        return False
+
+
+def learner(world: "World", process: Process) -> None:
+    """Learn the partition, or stand by."""
+    client = client_of(world.boundary(process))
+    with _ends(world):
+        Leader(
+            world.settings,
+            client,
+            open_namespace(client, world.settings),
+            0,
+            follow=lambda *_: contextlib.nullcontext(),
+            clock=lambda: world.scheduler.now,
+        ).lead_on(Stop(process))
+
+
+def api(world: "World", process: Process) -> None:
+    """Take events from clients."""
+    loop.run(process, _api(world, process))
+
+
+async def _api(world: "World", process: Process) -> None:
+    boundary = world.boundary(process)
+    with _ends(world):
+        client, blocking = AsyncClient(boundary), client_of(boundary)
+        settings, namespace = world.settings, open_namespace(blocking, world.settings)
+        known = Known(namespace.partitions)
+        numbers = ItemNumbers(client, namespace.name, settings.max_items, known=known)
+        memory = Memory(settings.data_dir)
+        watch = StoreWatch(client, blocking, namespace, known, memory)
+        log = LogWriter(
+            client,
+            namespace,
+            max_bytes=settings.log_max_bytes,
+            known=known,
+            process_id=process.name,
+        )
+        runtime = _Runtime(
+            settings=settings,
+            namespace=namespace,
+            numbers=numbers,
+            append_queue=AppendQueue(log, namespace.partitions, world.now_ms),
+            request_keys=RequestKeys(client, namespace.name),
+            known=known,
+            watch=watch,
+            changes=None,
+        )
+        await watch.start(numbers)
+        intake = Intake(cast("ApiRuntime", runtime), clock=world.now_ms)
+        await asyncio.gather(*(_session(world, intake) for _ in range(SESSIONS)))
+
+
+class _Runtime:
+    """The part of an ``ApiRuntime`` that takes events."""
+
+    def __init__(self, **parts: Any) -> None:
+        vars(self).update(parts)
+
+
+async def _session(world: "World", intake: Intake) -> None:
+    """Serve one request after the other."""
+    ledger, rng = world.ledger, world.scheduler.rng
+    while True:
+        request = ledger.take()
+        if request is not None:
+            try:
+                await _accept(intake, request)
+            except BaseException as error:
+                ledger.in_doubt(world.occurred, request)
+                if not isinstance(error, ServiceError):
+                    raise
+            else:
+                ledger.acknowledged(world.occurred, request)
+        await asyncio.sleep(0.5 * rng.random())
+
+
+async def _accept(intake: Intake, request: Request) -> None:
+    feedback = request.feedback()
+    if len(feedback) > 1:
+        request.note_accepted(await intake.accept(feedback, request.key))
+        return
+    token, _ = await intake.accept_one(feedback[0], request.key)
+    request.note(0, int(token.partition(":")[2]))

@@ -1,0 +1,53 @@
+"""Seeds of the simulator keep every promise; the faults occur, and bugs are found."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulator.canaries import CANARIES
+from tests.simulator.ledger import Broken
+from tests.simulator.seeds import Room, room
+from tests.simulator.world import Plan
+
+SEEDS = range(1, 31)
+SOMETIMES = {
+    *("lost_before", "lost_after", "late", "doubled", "stall"),
+    *("crash_before", "crash_after", "crash_under_way"),
+    *("acknowledged", "acknowledged_again", "in_doubt", "repeats_dropped"),
+    *("taken_over", "lease_expired", "ended_by_superseded", "ended_by_store_unavailable"),
+}
+"""What must have occurred in some of the seeds."""
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Room]:
+    with room() as here:
+        yield here
+
+
+def test_all_promises_are_kept_and_every_fault_occurs(here: Room) -> None:
+    occurred = Counter[str]()
+    for seed in SEEDS:
+        occurred += here.run(Plan(seed)).occurred
+    assert {*occurred} >= SOMETIMES
+
+
+def test_a_seed_gives_the_same_calls_again(here: Room) -> None:
+    first, again, other = (here.run(Plan(seed)) for seed in (3, 3, 4))
+    assert first == again
+    assert first.digest != other.digest
+
+
+@pytest.mark.parametrize("name", CANARIES)
+def test_a_bug_is_found(here: Room, name: str) -> None:
+    assert any(breaks(here, Plan(seed, broken=CANARIES[name]())) for seed in SEEDS)
+
+
+def breaks(here: Room, plan: Plan) -> bool:
+    """Return whether a promise is broken."""
+    try:
+        here.run(plan)
+    except Broken:
+        return True
+    return False

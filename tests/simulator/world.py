@@ -1,0 +1,157 @@
+"""One simulated service: its processes, its store, its clients, and what may go wrong."""
+
+import random
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.settings import Settings
+from service.store.connection import Client, connect
+from service.store.keys import PartitionKeys
+from service.store.namespace import open_namespace
+from tests.simulator import roles
+from tests.simulator.boundary import Boundary, Faults, Line, Rewrite
+from tests.simulator.ledger import START_MS, Broken, Ledger
+from tests.simulator.observer import Observer
+from tests.simulator.replay import check_replay
+from tests.simulator.scheduler import Process, Scheduler
+
+NAMESPACE = "sim"
+LEASE_S = 2.0
+CALM_S = 900.0
+"""Seconds after the last fault within which everything must be learned and answered."""
+RESTART_S = 2.0
+"""Longest time until a process that has ended is started again."""
+TRACED = 60
+"""Calls that are told of a run that fails."""
+LEASE = b":lease\r\n"
+WRITES = ("MULTI", "EVAL", "EVALSHA")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to simulate; the seed decides the rest."""
+
+    seed: int
+    troubled_s: float = 10.0
+    """Seconds in which faults happen."""
+    broken: Rewrite | None = None
+    """A bug that must be found: it makes something else of calls."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run came to."""
+
+    steps: int
+    occurred: Counter[str]
+    digest: int
+    """Of all calls in their order: the same whenever the seed is run again."""
+
+
+class World:
+    """A namespace and the processes that work on it."""
+
+    def __init__(self, plan: Plan, url: str, data_dir: Path) -> None:
+        self.plan, rng = plan, random.Random(plan.seed)  # noqa: S311 - it must be repeatable
+        self.scheduler = Scheduler(rng)
+        self.settings = Settings(
+            namespace=NAMESPACE,
+            data_dir=data_dir,
+            lease_ms=int(1_000 * LEASE_S),
+            dedupe_window=4_096,
+            users_in_memory=64,
+        )
+        self.faults = Faults.drawn(rng)
+        self.ledger, self.occurred = Ledger(rng), Counter[str]()
+        self.lines: list[Line] = []
+        self.trace: deque[str] = deque(maxlen=TRACED)
+        self._url, self._keys = url, PartitionKeys(NAMESPACE, 0)
+        self._lease_kept_at, self._has_written, self._is_over = 0.0, False, False
+        self._started = self._digest = 0
+
+    def now_ms(self) -> int:
+        """Return the wall clock of all processes."""
+        return START_MS + int(1_000 * self.scheduler.now)
+
+    def boundary(self, process: Process) -> Boundary:
+        """Return what a process has between itself and the store."""
+        return Boundary(process, self._url.removeprefix("unix://"), self, self.plan.broken)
+
+    def sent(self, process: Process, data: bytes) -> None:
+        """Note a call that the store has carried out."""
+        command = data.split(b"\r\n", 3)[2].decode()
+        told = f"{self.scheduler.steps} {self.scheduler.now:.3f} {process.name} {command}"
+        self.trace.append(told)
+        self._digest = zlib.crc32(told.encode(), self._digest)
+        is_write = command in WRITES
+        self._has_written |= is_write
+        if is_write and LEASE in data:
+            self._lease_kept_at = self.scheduler.now
+
+    def run(self) -> Result:
+        """Run until everything is told and learned; Broken if a promise is broken."""
+        with connect(self._url, role="simulator") as client:
+            client.flushdb()
+            open_namespace(client, self.settings)
+            observer = Observer(client, self._keys)
+            for role in (roles.api, roles.api, roles.learner, roles.learner):
+                self._start(role)
+            self._age_lease(client)
+            try:
+                self._run(observer)
+            finally:
+                self._is_over = True
+                self.scheduler.close()
+                for line in self.lines:
+                    line.close()
+            self.occurred["taken_over"] += observer.epoch - 1
+            self.occurred["repeats_dropped"] += observer.check(self.ledger)
+            check_replay(client, self.settings, observer)
+        return Result(self.scheduler.steps, self.occurred, self._digest)
+
+    def _run(self, observer: Observer) -> None:
+        self.scheduler.run(lambda: self._looked(observer) > self.plan.troubled_s)
+        self.faults, self.ledger.is_closed = Faults(), True
+        until = self.scheduler.now + CALM_S
+
+        def is_calm() -> bool:
+            if self._looked(observer) > until:
+                raise Broken(
+                    f"{CALM_S:g} s after the last fault, {observer.watermark} of "
+                    f"{observer.sequence} events are learned, {self.ledger.unanswered} wait"
+                )
+            return self.ledger.is_settled and observer.is_learned
+
+        self.scheduler.run(is_calm)
+
+    def _looked(self, observer: Observer) -> float:
+        """Look at the store if it was written to, and return the time."""
+        if self._has_written:
+            self._has_written = False
+            observer.look()
+        return self.scheduler.now
+
+    def _start(self, role: Callable[["World", Process], None]) -> None:
+        """Start a process, and another one whenever it has ended."""
+        self._started += 1
+
+        def body(process: Process) -> None:
+            try:
+                role(self, process)
+            except Exception as error:
+                raise Broken(f"{process.name} ended with {error!r}") from error
+            finally:
+                if not self._is_over:
+                    pause_s = RESTART_S * self.scheduler.rng.random()
+                    self.scheduler.later(pause_s, lambda: self._start(role))
+
+        self.scheduler.start(f"{role.__name__}-{self._started:04}", body)
+
+    def _age_lease(self, client: Client) -> None:
+        """Let the lease expire by the clock of the simulation."""
+        if self.scheduler.now - self._lease_kept_at > LEASE_S:
+            self.occurred["lease_expired"] += bool(client.delete(self._keys.lease))
+        self.scheduler.later(LEASE_S / 4, lambda: self._age_lease(client))
