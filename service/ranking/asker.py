@@ -62,6 +62,14 @@ class Asker(Struct, frozen=True, eq=False):
                 return head
         return None
 
+    def without_head(self, strategy: Strategy) -> "Asker":
+        """Return the asker without the cached head of a strategy; heads may be cached as before."""
+        if self.heads is None:
+            return self
+        heads = {name: head for name, head in self.heads.items() if name != strategy}
+        warmed = {name: head for name, head in self.warmed.items() if name != strategy}
+        return msgspec.structs.replace(self, heads=heads, warmed=warmed)
+
     def having(self, made: Computed | None) -> "Asker":
         """Return the asker with a newly computed vector."""
         if made is None or made.vector is None:

@@ -5,6 +5,7 @@ Candidates are the first items of each ranker and, where items may come again, t
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -112,6 +113,19 @@ class StackHead(Head, frozen=True, eq=False):
         return replace(self, items=items, scores=scores, loudest=self.loudest[at])
 
 
+class StackList(NamedTuple):
+    """A list of a stack."""
+
+    head: StackHead
+    """The best candidates."""
+    made: Sequence[Computed]
+    """Results that a cache may keep."""
+    pool: Pool
+    """What the candidates were chosen from."""
+    candidates: Candidates | None
+    """The candidates; None: the list comes from a cached head."""
+
+
 class Stack(Struct, frozen=True, eq=False):
     """Several rankers, and the logit of their signals."""
 
@@ -125,28 +139,29 @@ class Stack(Struct, frozen=True, eq=False):
     newcomers: Newcomers = NOBODY_NEW
     """New items, which are ranked as their look-alikes are."""
 
-    def listed(self, asker: Asker, pool: Pool, n: int) -> tuple[StackHead, Sequence[Computed]]:
+    def listed(self, asker: Asker, pool: Pool, n: int) -> "StackList":
         """Return the best n candidates, and results that a cache may keep."""
         if not self._may_use_heads(asker, pool, n):
             choice = candidates(self.rankers, asker, pool, n)
-            return self._ranked(choice, asker, pool, n), choice.made
+            return StackList(self._ranked(choice, asker, pool, n), choice.made, pool, choice)
         head = asker.head(MIXTURE, self.version)
         made: Sequence[Computed] = ()
+        whole, chosen = replace(pool, excluded=asker.preferences.seen), None
         if isinstance(head, StackHead):
             head = self._standing(head, pool)
         if not isinstance(head, StackHead):
-            whole = replace(pool, excluded=asker.preferences.seen)
             # heads of the rankers would be needed only if this one were not
-            choice = candidates(self.rankers, replace(asker, heads=None), whole)
-            head = self._ranked(choice, asker, whole, HEAD)
+            chosen = candidates(self.rankers, replace(asker, heads=None), whole)
+            head = self._ranked(chosen, asker, whole, HEAD)
             head = replace(head, made=head.made.waiting(head.items))
-            made = [*choice.made, Computed(MIXTURE, head.version, head=head)]
+            made = [*chosen.made, Computed(MIXTURE, head.version, head=head)]
         as_it_is = pool.excluded is asker.preferences.seen
         found = head.begin(n) if as_it_is else head.first(pool, n)
         if found is None:
             # more items are left out than the head can spare
-            return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), made
-        return found, made
+            choice = candidates(self.rankers, asker, pool, n)
+            return StackList(self._ranked(choice, asker, pool, n), made, pool, choice)
+        return StackList(found, made, whole, chosen)
 
     def _may_use_heads(self, asker: Asker, pool: Pool, n: int) -> bool:
         # a cached head stands until the history changes; features may change before
@@ -170,15 +185,15 @@ class Stack(Struct, frozen=True, eq=False):
 
     def order(self, found: Candidates, length: int) -> I32:
         """Return the candidates, best first."""
-        z, _ = self._added_up(found, length)
+        z, _ = self.added_up(found, length)
         return found.items[_order(z)]
 
-    def _added_up(self, found: Candidates, length: int) -> tuple[F32, F32]:
+    def added_up(self, found: Candidates, length: int) -> tuple[F32, F32]:
         """Return z of each candidate, and the part of each ranker in it."""
-        return by_ranker(self.logit, found.signals, length, _columns_of(self.rankers))
+        return by_ranker(self.logit, found.signals, length, columns_of(self.rankers))
 
     def _ranked(self, found: Candidates, asker: Asker, pool: Pool, n: int) -> StackHead:
-        own, parts = self._added_up(found, asker.preferences.item_ix.size)
+        own, parts = self.added_up(found, asker.preferences.item_ix.size)
         items, z = self.newcomers.joined(found.items, own, pool)
         order = _order(z)[:n]
         likely = probabilities(z)
@@ -191,33 +206,6 @@ class Stack(Struct, frozen=True, eq=False):
             loudest=self._loudest(found, parts, items[order]),
             made=made,
         )
-
-    def parts_of(
-        self, asker: Asker, pool: Pool, items: Sequence[int], n: int
-    ) -> list[dict[Strategy, float]]:
-        """Return for each item of a list of n how much each ranker adds to its score.
-
-        It is the ranker's part of z, less its mean over the candidates; the history's part belongs
-        to no ranker. An item that is not a candidate gets nothing.
-        """
-        of: dict[int, dict[Strategy, float]] = {}
-        if self._may_use_heads(asker, pool, n):
-            whole = replace(pool, excluded=asker.preferences.seen)
-            of = self._parts(candidates(self.rankers, asker, whole), asker, items)
-        if len(of) < len(items):
-            of = self._parts(candidates(self.rankers, asker, pool, n), asker, items) | of
-        return [of.get(item, {}) for item in items]
-
-    def _parts(
-        self, found: Candidates, asker: Asker, items: Sequence[int]
-    ) -> dict[int, dict[Strategy, float]]:
-        """Return the parts of the rankers in those items that are candidates."""
-        _, parts = self._added_up(found, asker.preferences.item_ix.size)
-        row = {item: at for at, item in enumerate(found.items.tolist())}
-        known = [item for item in items if item in row]
-        names = [ranker.strategy for ranker in self.rankers]
-        told = zip(known, parts[[row[item] for item in known]].tolist(), strict=True)
-        return {item: dict(zip(names, own, strict=True)) for item, own in told}
 
     def _loudest(self, found: Candidates, parts: F32, items: I32) -> I32:
         """Return which ranker adds most to each item; the one after them for a new item."""
@@ -246,7 +234,7 @@ def signal_names(rankers: Sequence[Ranker]) -> list[str]:
     return [*own, *(f"history: {name}" for name in OF_HISTORY)]
 
 
-def _columns_of(rankers: Sequence[Ranker]) -> I64:
+def columns_of(rankers: Sequence[Ranker]) -> I64:
     """Return the first column of each ranker's signals, and the number of all columns."""
     ends = accumulate((len(ranker.signals) for ranker in rankers), initial=0)
     return np.fromiter(ends, np.int64, len(rankers) + 1)
@@ -259,7 +247,7 @@ def _order(z: F32 | F64) -> I64:
 
 def score_columns(rankers: Sequence[Ranker]) -> dict[Strategy, int]:
     """Return the column of each ranker's own score: its first signal."""
-    first = _columns_of(rankers)[:-1].tolist()
+    first = columns_of(rankers)[:-1].tolist()
     return {ranker.strategy: at for ranker, at in zip(rankers, first, strict=True)}
 
 

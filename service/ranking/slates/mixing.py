@@ -16,7 +16,7 @@ from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import Ranker
 from service.ranking.slates.blend import blended
 from service.ranking.slates.choice import Choice
-from service.ranking.stack import Stack
+from service.ranking.stack import Stack, StackList
 from service.ranking.strategies import Strategy
 
 
@@ -37,6 +37,8 @@ class RankedItems(Struct, frozen=True):
     made: Sequence[Computed]
     kept: Made | None = None
     """What the cached list is made of, if it comes from one."""
+    stacked: StackList | None = None
+    """The list of the stack, if it ranked."""
 
 
 def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:
@@ -76,10 +78,12 @@ def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> R
 def _stacked(stack: Stack, asker: Asker, pool: Pool, n: int) -> RankedItems:
     """Rank by the stack; each item names the ranker that adds most to its score."""
     names = [*(ranker.strategy for ranker in stack.rankers), stack.newcomers.strategy]
-    head, made = stack.listed(asker, pool, n)
+    listed = stack.listed(asker, pool, n)
+    head = listed.head
     rows = zip(head.items.tolist(), head.scores.tolist(), head.loudest.tolist(), strict=True)
     picks = [Pick(number, value, names[at]) for number, value, at in rows]
-    return RankedItems(picks, bool(picks), made, head.made if head.made.patience else None)
+    kept = head.made if head.made.patience else None
+    return RankedItems(picks, bool(picks), listed.made, kept, listed)
 
 
 def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> RankedItems:

@@ -23,8 +23,9 @@ from service.ranking.slates.choice import Choice, choose
 from service.ranking.slates.explanations import explained
 from service.ranking.slates.exploration import Exploration
 from service.ranking.slates.mixing import Pick, RankedItems, picks_of, ranked_items
+from service.ranking.slates.stack_parts import parts_of
 from service.ranking.slates.wanted import DEEP, DEEPEST, Wanted
-from service.ranking.strategies import Strategy
+from service.ranking.strategies import EXPLORE, MIXTURE, Strategy
 
 Categories = Callable[[Iterable[int]], list[list[str]]]
 
@@ -67,6 +68,9 @@ def slate(
     if exploration is not None and choice.stack is not None:
         stack = replace(choice.stack, newcomers=exploration.new.coming)
         choice = replace(choice, stack=stack)
+    if wanted.explain:
+        # what is explained is made now: what a cached list was made of is gone
+        asker = asker.without_head(MIXTURE)
     reason = choice.reason
     n = wanted.n_ranked
     found = ranked_items(choice, lineup, asker, pool, n)
@@ -91,9 +95,10 @@ def slate(
     if not wanted.explain:
         kept = _kept(made, found, choice, lineup, pool, wanted) if wanted.plain else None
         return replace(made, kept=kept)
-    if choice.stack is not None:
-        items = [pick.item for pick in made.picks]
-        made = replace(made, parts=choice.stack.parts_of(asker, pool, items, n))
+    if choice.stack is not None and found.stacked is not None:
+        # the score of an item in a place of the new ones is not that of the stack
+        items = [pick.item if pick.strategy != EXPLORE else -1 for pick in made.picks]
+        made = replace(made, parts=parts_of(choice.stack, found.stacked, asker, items))
     return _explained(made, lineup, choice.rankers, asker)
 
 
