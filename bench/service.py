@@ -38,7 +38,7 @@ def hedgerow(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
     """Run `hedgerow serve` on an empty temporary data directory."""
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         port = free_port()
-        command = [_beside_python("hedgerow"), "serve", "--port", str(port), "--data-dir", folder]
+        command = [beside_python("hedgerow"), "serve", "--port", str(port), "--data-dir", folder]
         with _running(command, port, "/readyz", dict(environment or {}), Path(folder)) as server:
             yield server
 
@@ -48,7 +48,7 @@ def empty_app() -> Iterator[Server]:
     """Run bench.empty_app with the same uvicorn flags as the service."""
     port = free_port()
     command = [
-        _beside_python("uvicorn"),
+        beside_python("uvicorn"),
         "bench.empty_app:app",
         "--port",
         str(port),
@@ -64,7 +64,8 @@ def empty_app() -> Iterator[Server]:
         yield server
 
 
-def _beside_python(name: str) -> str:
+def beside_python(name: str) -> str:
+    """Return the path of a command that is installed beside this interpreter."""
     return str(Path(sys.executable).with_name(name))
 
 

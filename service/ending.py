@@ -71,7 +71,8 @@ def _wait_for_end(fd: int) -> None:
 def yield_to_others(niceness: int) -> None:
     """Lower the priority of this process, which the leader of a session has forked.
 
-    With niceness 0 nothing changes; with LEAVINGS the process runs only on idle processors.
+    With niceness 0 nothing changes; with LEAVINGS the process runs only on idle processors. All of
+    its threads yield, for Linux gives each a priority of its own.
 
     Linux may divide processors between sessions before it looks at their processes. Then the
     class of a process has no effect and the session itself must be nice; and a process of another
@@ -80,17 +81,22 @@ def yield_to_others(niceness: int) -> None:
     """
     if niceness == 0:
         return
-    with contextlib.suppress(OSError):
-        os.nice(niceness)
-    if sys.platform == "linux":
+    if sys.platform != "linux":
         with contextlib.suppress(OSError):
-            if os.getsid(0) == os.getppid():
-                Path("/proc/self/autogroup").write_text(str(niceness))
-        _take_long_turns(niceness)
+            os.nice(niceness)
+        return
+    with contextlib.suppress(OSError):
+        if os.getsid(0) == os.getppid():
+            Path("/proc/self/autogroup").write_text(str(niceness))
+    nicest = min(os.getpriority(os.PRIO_PROCESS, 0) + niceness, LEAVINGS)
+    for thread in map(int, os.listdir("/proc/self/task")):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, nicest)
+        _take_long_turns(thread, niceness)
         # containers and sandboxes may support only one class
         with contextlib.suppress(OSError):
             if niceness >= LEAVINGS:
-                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+                os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
 
 
 class _Scheduling(ctypes.Structure):
@@ -108,7 +114,7 @@ class _Scheduling(ctypes.Structure):
     ]
 
 
-def _take_long_turns(niceness: int) -> None:
+def _take_long_turns(thread: int, niceness: int) -> None:
     """Ask for the longest time slices, which processes with shorter slices may interrupt.
 
     Older kernels ignore it.
@@ -116,7 +122,7 @@ def _take_long_turns(niceness: int) -> None:
     number = {"x86_64": 314, "aarch64": 274}.get(platform.machine())
     if number is not None:
         asked = _Scheduling(ctypes.sizeof(_Scheduling), os.SCHED_BATCH, 0, niceness, 0, 100_000_000)
-        ctypes.CDLL(None).syscall(number, 0, ctypes.byref(asked), 0)
+        ctypes.CDLL(None).syscall(number, thread, ctypes.byref(asked), 0)
 
 
 def end_with_parent() -> Callable[[], object] | None:

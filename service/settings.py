@@ -181,7 +181,7 @@ class Settings(BaseSettings):
     """Threads of a training; default: one fewer than there are processors."""
     trainer_nice: Annotated[int, Field(ge=0, le=19)] = 19
     """Niceness of a training: 0 shares processors evenly with other processes, 10 takes about a
-    tenth of a share, 19 only idle time.
+    tenth of a share, 19 only idle time. Until a first model serves, a training takes a full share.
     """
     retrain_budget_s: Annotated[float, Field(ge=0)] = 15
     """Wall-clock seconds for the search of settings, of all recipes of a job together, unless the

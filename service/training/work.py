@@ -21,7 +21,7 @@ from service.store.namespace import Namespace, existing_namespace
 from service.store.recovery.steady import SteadyItems
 from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
-from service.training.all_families.job import AllFamilies
+from service.training.all_families.job import AllFamilies, FirstServes, goes_on
 from service.training.data.dataset import Dataset
 from service.training.job_data import read_for
 from service.training.model_training import ModelTraining
@@ -29,8 +29,17 @@ from service.training.orders import recipes_of
 from service.training.reporter import Reporter
 
 
-def run(settings: Settings, client: Client, job: str, reporter: type[Reporter] = Reporter) -> None:
-    """Do the work of a running job and record how it ended; bugs pass through."""
+def run(
+    settings: Settings,
+    client: Client,
+    job: str,
+    reporter: type[Reporter] = Reporter,
+    first_serves: FirstServes = goes_on,
+) -> None:
+    """Do the work of a running job and record how it ended; bugs pass through.
+
+    ``first_serves`` is called if the first model of all serves while the job goes on.
+    """
     records = JobRecords(client, settings.namespace)
     record = records.record(job)
     try:
@@ -40,7 +49,7 @@ def run(settings: Settings, client: Client, job: str, reporter: type[Reporter] =
         if len(recipes) == 1:
             OneRecipe(settings, client, namespace, record, recipes[0], reports).run()
         else:
-            AllFamilies(settings, client, namespace, record, reports).run()
+            AllFamilies(settings, client, namespace, record, reports).run(first_serves)
     except JobGone:
         logger().info("training_given_up", job=job, reason="the job was cancelled")
     except (ServiceError, CoreError) as error:

@@ -89,6 +89,11 @@ class Role:
         return code
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

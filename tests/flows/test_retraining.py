@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -352,6 +353,25 @@ def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
         assert (cancelled.status, cancelled.error) == ("cancelled", "cancelled by ada")
         assert here.trainer.log.count("training_given_up") == 1
         assert "library_message" not in here.trainer.log
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the children of a process")
+def test_a_training_yields_to_others_as_soon_as_a_model_serves(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(), trainer_nice=7) as here:
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert niceness_of_a_training(here) == own
+        assert here.trained(**QUICK).status == "succeeded"
+        assert niceness_of_a_training(here) == min(own + 7, 19)
+
+
+def niceness_of_a_training(here):
+    job = here.ordered(**QUICK, who="hangs in fitting")
+    wait_until(lambda: here.jobs.records.record(job.id).stage == "fitting")
+    children = Path(f"/proc/{here.trainer.pid}/task/{here.trainer.pid}/children")
+    [process] = map(int, children.read_text().split())
+    niceness = os.getpriority(os.PRIO_PROCESS, process)
+    here.jobs.cancel(job.id, "ada")
+    return niceness
 
 
 def test_a_model_that_is_cancelled_while_it_is_published_is_never_seen(room, redis_url, namespace):

@@ -4,6 +4,7 @@ import importlib
 import os
 import signal
 import threading
+from functools import partial
 
 import typer
 
@@ -14,6 +15,7 @@ from service.processes.commands import ONE_THREAD, SUPERSEDED
 from service.settings import Settings, load_settings
 from service.store.connection import connect
 from service.store.jobs.queue import Work
+from service.store.jobs.schedule import Schedules
 from service.telemetry import logger, set_up_logs
 from service.training import trainer as trainers
 from service.training.reporter import Reporter
@@ -50,17 +52,20 @@ def train(job: str, reporter: type[Reporter] = Reporter) -> None:
     """Do one job in this process, which was forked for it."""
     settings = load_settings()
     _set_up(settings)
-    # imported late: numerical libraries read the number of threads when they are imported
-    training = importlib.import_module("service.training.work")
+    give_way = partial(yield_to_others, settings.trainer_nice)
     with connect(options.given_redis(settings, "trainer"), role="training") as client:
-        training.run(settings, client, job, reporter)
+        # until something serves, everybody waits for this training: it takes a full share
+        if Schedules(client, settings).anything_serves():
+            give_way()
+        # imported late: numerical libraries read the number of threads when they are imported
+        training = importlib.import_module("service.training.work")
+        training.run(settings, client, job, reporter, give_way)
 
 
 def _set_up(settings: Settings) -> None:
-    """End with the trainer, and leave processors to the serving processes."""
+    """End with the trainer, and leave a processor to the serving processes."""
     if (tie := end_with_parent()) is not None:
         tie()
-    yield_to_others(settings.trainer_nice)
     threads = settings.trainer_threads or max(1, (os.cpu_count() or 2) - 1)
     os.environ.update(ONE_THREAD)
     os.environ["NUMBA_NUM_THREADS"] = str(threads)

@@ -209,10 +209,14 @@ class Schedules:
             users = sum(int(self._client.zcard(keys.users)) for keys in self._partitions)
         return users >= FEWEST_USERS
 
+    def anything_serves(self) -> bool:
+        """Return whether a trained model serves."""
+        with store_errors():
+            return bool(self._client.exists(self._keys.active_models))
+
     def _is_first(self, last: LastRetrain) -> bool:
         """Return whether nothing was trained, neither by the schedule nor by anybody."""
-        with store_errors():
-            return not last.at_ms and not self._client.exists(self._keys.active_models)
+        return not last.at_ms and not self.anything_serves()
 
 
 def check(schedule: Schedule) -> None:

@@ -10,7 +10,7 @@ But for that first one no model serves before all are published, so a job that e
 nothing that serves.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from time import perf_counter
@@ -52,6 +52,13 @@ LEAST_SHARE = 0.5
 """Share of an equal part of the budget that is left to a recipe, however long the others took."""
 
 
+FirstServes = Callable[[], None]
+
+
+def goes_on() -> None:
+    """Go on as before when the first model serves."""
+
+
 class AllFamilies:
     """The stages of a job that names no recipe."""
 
@@ -73,8 +80,8 @@ class AllFamilies:
         self._afterwards = Afterwards(settings, client, namespace, record)
         self._tried: list[Tried] = []
 
-    def run(self) -> None:
-        """Run all stages in order."""
+    def run(self, first_serves: FirstServes = goes_on) -> None:
+        """Run all stages in order; ``first_serves`` is called when the first model of all does."""
         with self._reporter.stage("reading"):
             data = self._read()
             candidates, left_out = considered(data, self._record, self._registry, self._records)
@@ -82,6 +89,8 @@ class AllFamilies:
         serves = bool(self._registry.active())
         if not serves and data.at_cut.pairs.item_ix.size >= self._large:
             self._serve_first(data, candidates)
+            if self._registry.active():
+                first_serves()
         fitted = self._fitted(data, candidates)
         if not fitted:
             raise self._nothing_trained()

@@ -12,15 +12,22 @@ import pytest
 AUTOGROUP = Path("/proc/self/autogroup")
 
 FORKED = """
-import json, os, sys
+import json, os, sys, threading
 from pathlib import Path
 from service.ending import yield_to_others
+
+stays = threading.Event()
+worker = threading.Thread(target=stays.wait, daemon=True)
 
 def found():
     group = Path("/proc/self/autogroup")
     return {
         "niceness": os.nice(0),
         "policy": os.sched_getscheduler(0),
+        "of a thread": [
+            os.getpriority(os.PRIO_PROCESS, worker.native_id),
+            os.sched_getscheduler(worker.native_id),
+        ],
         "session": int(group.read_text().split("nice")[1]) if group.exists() else None,
     }
 
@@ -34,6 +41,7 @@ if sys.argv[1] == "deeper" and os.fork():
 elif os.fork():
     os.wait()
 else:
+    worker.start()
     yield_to_others(int(sys.argv[2]))
     print(json.dumps(found()))
 """
@@ -51,6 +59,11 @@ def after_yielding(how: str, niceness: int = 7) -> Any:
 def test_a_forked_training_takes_what_others_leave() -> None:
     found = after_yielding("forked", 19)
     assert (found["niceness"], found["policy"]) == (19, os.SCHED_IDLE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities on Linux alone")
+def test_threads_that_run_already_yield_too() -> None:
+    assert after_yielding("forked", 19)["of a thread"] == [19, os.SCHED_IDLE]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the classes of processes are Linux'")

@@ -44,7 +44,7 @@ def train(client, namespace):
     client.set(NamespaceKeys(namespace).trainer, WORKER)
     records, registry = JobRecords(client, namespace), Registry(client, namespace)
 
-    def run(*, large: int = 1, lost_in: str = ""):
+    def run(*, large: int = 1, lost_in: str = "", first_serves=lambda: None):
         order = {"budget_s": 0.2, "who": "ada", "why": "order"}
         job = records.create(TrainingOrder(None, {}, **order))
         records.claim(job.id, WORKER)
@@ -52,7 +52,7 @@ def train(client, namespace):
         reporter = Watching(records, record)
         reporter.serving, reporter.registry, reporter.lost_in = {}, registry, lost_in
         room = existing_namespace(client, settings)
-        AllFamilies(settings, client, room, record, reporter, large=large).run()
+        AllFamilies(settings, client, room, record, reporter, large=large).run(first_serves)
         return records.record(job.id), reporter.serving
 
     return run
@@ -77,6 +77,14 @@ def test_a_training_that_ends_early_leaves_the_first_model_in_service(train, cli
     with pytest.raises(JobGone):
         train(lost_in="weighing")
     assert set(Registry(client, namespace).active()) == {"fbgd"}
+
+
+def test_it_is_told_once_when_the_first_model_serves(train, client, namespace):
+    registry, told = Registry(client, namespace), []
+    train(first_serves=lambda: told.append(set(registry.active())))
+    assert told == [{"fbgd"}]
+    train(first_serves=lambda: told.append("again"))
+    assert told == [{"fbgd"}]
 
 
 def test_little_feedback_is_weighed_before_anything_serves(train):
