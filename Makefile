@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help install install-dev demo serve test test-all simulate fuzz check lint-openapi format bench bench-quality openapi \
+.PHONY: help install install-dev demo serve test test-all simulate fuzz soak check lint-openapi format bench bench-quality openapi \
 	openapi-examples openapi-tools docs lock clean
 
 help:  ## print this list
@@ -50,6 +50,9 @@ test-all: .venv/installed-dev check openapi-tools  ## everything, the long tests
 SEEDS ?= 1000
 simulate: .venv/installed-dev  ## run SEEDS seeds of the simulator (1000), from FIRST on (1)
 	$(BIN)/python -m tests.simulator --seeds $(SEEDS) --first $(or $(FIRST),1)
+
+soak: .venv/installed-bench  ## 30 minutes of load: errors, memory, descriptors, overload
+	$(BIN)/python -m bench.soak
 
 fuzz: .venv/installed-dev  ## 100 000 damaged inputs for each parser
 	$(BIN)/python -m tests.fuzz
