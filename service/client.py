@@ -18,6 +18,7 @@ PATIENCE_S = 60.0
 """Seconds for which a request is repeated while the service is away or busy."""
 FIRST_PATIENCE_S = 5.0
 """The same before its first answer: then it probably does not run at this address."""
+PROGRAM = "hedgerow-client"
 NDJSON = {"content-type": "application/x-ndjson"}
 TOO_MANY_REQUESTS = 429
 UNFINISHED = ("queued", "running")
@@ -58,14 +59,17 @@ class ServiceClient:
         *,
         patience_s: float = PATIENCE_S,
         tell: Callable[[str], None] = lambda _: None,
+        program: str = PROGRAM,
     ) -> None:
+        """``program``: the name under which the service remembers event ids, if there is no key."""
         self.url = url.rstrip("/")
         self._patience_s = patience_s
         self._tell = tell
         """Called when a request is repeated, and when it is answered in the end."""
+        authorization = {"authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(
             base_url=self.url,
-            headers={"authorization": f"Bearer {key}"} if key else {},
+            headers={"user-agent": program, **authorization},
             timeout=httpx.Timeout(120.0, connect=5.0),
         )
         self._closed = threading.Event()

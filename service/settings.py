@@ -153,7 +153,8 @@ class Settings(BaseSettings):
     users_in_memory: Annotated[int, Field(ge=64)] = 32_768
     """User rows that a learner keeps in memory; it reads the others when it needs them."""
     dedupe_window: Annotated[int, Field(ge=0)] = 1_000_000
-    """Number of latest event ids that a partition remembers, to detect duplicates."""
+    """Number of latest event ids that a partition remembers, to detect duplicates; producers share
+    it."""
     dedupe_max_age_h: Annotated[float, Field(gt=0)] = 24
     """Hours for which an event id is remembered, longer if few events arrive."""
     max_array: Annotated[int, Field(ge=1)] = 10_000

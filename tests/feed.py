@@ -13,6 +13,7 @@ from service.store.log.codec import (
     AWAITED,
     HAS_CONTEXT,
     HAS_DIGEST,
+    HAS_PRODUCER,
     HAS_SOURCE,
     MERGE_USER,
     Entry,
@@ -36,6 +37,7 @@ class Event:
     time_ms: int = NOW_MS
     rec_id: str | None = None
     context: bytes = b""
+    producer: bytes | None = None
 
     @property
     def source(self) -> bytes:
@@ -72,6 +74,7 @@ class Feed:
             | AWAITED * e.awaited
             | HAS_SOURCE * bool(e.source)
             | HAS_CONTEXT * bool(e.context)
+            | HAS_PRODUCER * (e.producer is not None)
             for e in events
         ]
         return Entry(
@@ -151,7 +154,8 @@ class Feed:
 
 def digest(event: Event) -> bytes:
     text = f"{event.user}\0{event.event_id}"
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    whole = hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return whole if event.producer is None else whole[:12] + event.producer
 
 
 def _escaped(prefix: str) -> str:

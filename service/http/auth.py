@@ -29,6 +29,8 @@ Roles = Mapping[tuple[str, str], Need]
 _RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
 FRESH_S = 0.2
 """Largest age of the keys while the store answers, in seconds."""
+LOCAL = "local"
+"""The caller without a key."""
 LOST = (
     "the store has lost its API keys, and nothing is open without one: put the store's backup in "
     "place, or make a key with `hedgerow keys create`"
@@ -46,9 +48,9 @@ def is_loopback(host: str) -> bool:
 
 
 def caller(scope: Scope) -> str:
-    """Return the caller's name for audit records: the id of the accepted key, else ``local``."""
+    """Return the caller's name for audit records: the id of the accepted key, else ``LOCAL``."""
     key_id = _authorization(scope).partition(b" ")[2].strip().split(b"_")[1:2]
-    return "key " + key_id[0].decode("latin-1")[:64] if key_id else "local"
+    return "key " + key_id[0].decode("latin-1")[:64] if key_id else LOCAL
 
 
 class KeyCheck:

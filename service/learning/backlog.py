@@ -9,7 +9,7 @@ import numpy as np
 from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
 from service.learning.commit_size import CommitSize
-from service.learning.dedupe import DedupeWindow
+from service.learning.dedupe import DedupeWindow, Sighting
 from service.learning.inspection import SoundEntry
 from service.learning.state.horizon import counted_ms
 from service.store.log.codec import (
@@ -19,14 +19,17 @@ from service.store.log.codec import (
     DIGEST_BYTES,
     HAS_CONTEXT,
     HAS_DIGEST,
+    HAS_PRODUCER,
     HAS_SOURCE,
     MERGE_USER,
+    PRODUCER_BYTES,
     Entry,
 )
-from service.store.profiles.dedupe_chunk import DedupeChunk
 
 CONTEXT_BYTES = 256
 """Most bytes that an entry or counts take in a commit for a context, without its text."""
+LIST_BYTES = 128
+"""Most bytes that a commit takes for a list of ids that an entry adds to, without the ids."""
 LOOK_AHEAD = 65_536
 """Largest number of events in a batch."""
 
@@ -39,6 +42,8 @@ class EntrySpan:
     end: int
     packed_bytes: int
     appended_ms: int
+    ids: Sighting | None
+    """What the window did with the ids of these events; None if they have none."""
 
 
 class Backlog:
@@ -61,10 +66,13 @@ class Backlog:
             skip = max(0, watermark + len(entry) - last)
             watermark = _follow(watermark, last, len(entry))
             counted = counted_ms(entry.time_ms[skip:], entry.appended_ms, tolerance_ms)
-            columns.append((counted, *_columns(entry, last, skip, index, window)))
+            ids = _sighting(entry, skip, window)
+            columns.append(
+                (counted, *_columns(entry, last, skip, index), _repeated(entry, skip, ids))
+            )
             self.contexts.update(_contexts(entry, skip, first))
             end = first + len(entry) - skip
-            self.spans.append(EntrySpan(first, end, packed_bytes, entry.appended_ms))
+            self.spans.append(EntrySpan(first, end, packed_bytes, entry.appended_ms, ids))
             first = end
         self.users = list(index)
         self.counted_ms: I64
@@ -76,10 +84,9 @@ class Backlog:
         self.kind: U8
         self.flags: U8
         self.sequence: I64
-        self.repeated: U8
         self.source: U64
         """Source of the slate that the event names, as a number; 0 for none."""
-        self.digests: U8
+        self.repeated: U8
         (
             self.counted_ms,
             self.user_ix,
@@ -89,15 +96,17 @@ class Backlog:
             self.kind,
             self.flags,
             self.sequence,
-            self.repeated,
             self.source,
-            self.digests,
+            self.repeated,
         ) = (np.concatenate(column) for column in zip(*columns, strict=True))
         self._digest_ends: I64 = np.cumsum(self.flags & HAS_DIGEST, dtype=np.int64)
         self._barriers: I64 = np.flatnonzero((self.kind >= DELETE_RATING) & (self.repeated == 0))
         self._name_bytes: I64 = np.array([len(user.encode()) for user in self.users], np.int64)
         has_digest, is_awaited = self.flags & HAS_DIGEST != 0, self.flags & AWAITED != 0
         self._answer_bytes = has_digest * DIGEST_BYTES + is_awaited * AWAITED_ANSWER.itemsize
+        for span in self.spans:
+            if span.ids is not None:
+                self._answer_bytes[span.first] += LIST_BYTES * span.ids.n_lists
         for at, context in self.contexts.items():
             # a user's entry, and for each name and text the counts of all events and of a slate's
             n_pairs = 1 + context.count(b"\n")
@@ -145,17 +154,12 @@ class Backlog:
         distinct: I64 = users[_first_of_each(users, self._user_seen)]
         return distinct
 
-    def chunks(self, end: int) -> list[DedupeChunk]:
-        """Return the new digests of the batch, one chunk for each entry with digests."""
-        before = int(self._digest_ends[self.at - 1]) if self.at else 0
-        if self._digest_ends[end - 1] == before:
+    def sightings(self, end: int) -> list[Sighting]:
+        """Return what the window did with the ids of the batch, entry by entry."""
+        before = self._digests_before(self.at)
+        if self._digests_before(end) == before:
             return []
-        return [
-            chunk
-            for span in self._spans(end)
-            if (chunk := self._chunk(span, max(span.first, self.at), min(span.end, end)))
-            is not None
-        ]
+        return [part for span in self._spans(end) for part in self._sighted(span, end)]
 
     def done_bytes(self, end: int) -> int:
         """Return the bytes of the entries that end inside the batch: the log can drop them."""
@@ -168,12 +172,16 @@ class Backlog:
     def _spans(self, end: int) -> list[EntrySpan]:
         return [span for span in self.spans if span.first < end and span.end > self.at]
 
-    def _chunk(self, span: EntrySpan, first: int, end: int) -> DedupeChunk | None:
-        has = np.flatnonzero(self.flags[first:end] & HAS_DIGEST) + first
-        if not has.size:
-            return None
-        new = has[self.repeated[has] == 0]
-        return DedupeChunk(span.appended_ms, self.digests[self._digest_ends[new] - 1].tobytes())
+    def _sighted(self, span: EntrySpan, end: int) -> list[Sighting]:
+        if span.ids is None:
+            return []
+        before = self._digests_before(span.first)
+        first = self._digests_before(max(span.first, self.at)) - before
+        last = self._digests_before(min(span.end, end)) - before
+        return [span.ids.part(first, last)] if last > first else []
+
+    def _digests_before(self, position: int) -> int:
+        return int(self._digest_ends[position - 1]) if position else 0
 
 
 def _follow(watermark: int, last: int, n: int) -> int:
@@ -186,32 +194,40 @@ def _follow(watermark: int, last: int, n: int) -> int:
     return last
 
 
-def _columns(
-    entry: Entry, last: int, skip: int, index: dict[str, int], window: DedupeWindow
-) -> tuple[Any, ...]:
+def _columns(entry: Entry, last: int, skip: int, index: dict[str, int]) -> tuple[Any, ...]:
     """Return an entry's columns after its first ``skip`` events; ``index`` numbers the users."""
-    n = len(entry)
     numbers = [index.setdefault(user, len(index)) for user in entry.users]
-    user_ix = np.array(numbers, dtype=np.int64)[entry.user_ix[skip:]]
-    flags = entry.flags[skip:]
-    digests = np.frombuffer(entry.digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES)
-    skipped = int(np.count_nonzero(entry.flags[:skip] & HAS_DIGEST))
-    repeated = np.zeros(n - skip, dtype=np.uint8)
-    if len(digests) > skipped:
-        has = np.flatnonzero(flags & HAS_DIGEST)
-        repeated[has] = window.repeats(digests[skipped:].tobytes(), entry.appended_ms)
     return (
-        user_ix,
+        np.array(numbers, dtype=np.int64)[entry.user_ix[skip:]],
         _items(entry, numbers)[skip:],
         entry.value[skip:],
         entry.time_ms[skip:],
         entry.kind[skip:],
-        flags,
-        np.arange(last - n + 1 + skip, last + 1, dtype=np.int64),
-        repeated,
+        entry.flags[skip:],
+        np.arange(last - len(entry) + 1 + skip, last + 1, dtype=np.int64),
         _source(entry)[skip:],
-        digests[skipped:],
     )
+
+
+def _sighting(entry: Entry, skip: int, window: DedupeWindow) -> Sighting | None:
+    """Show the window the ids of an entry's events after the first ``skip``."""
+    has = (entry.flags & HAS_DIGEST) != 0
+    digests = np.frombuffer(entry.digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES)
+    digests = digests[int(np.count_nonzero(has[:skip])) :]
+    if not len(digests):
+        return None
+    is_named = (entry.flags[skip:][has[skip:]] & HAS_PRODUCER) != 0
+    if not is_named.all():
+        digests = digests.copy()
+        digests[~is_named, -PRODUCER_BYTES:] = 0
+    return window.see(digests, entry.appended_ms)
+
+
+def _repeated(entry: Entry, skip: int, ids: Sighting | None) -> U8:
+    repeated = np.zeros(len(entry) - skip, dtype=np.uint8)
+    if ids is not None:
+        repeated[(entry.flags[skip:] & HAS_DIGEST) != 0] = ids.repeated
+    return repeated
 
 
 def _contexts(entry: Entry, skip: int, first: int) -> dict[int, bytes]:

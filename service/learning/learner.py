@@ -35,7 +35,7 @@ from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
 from service.store.log.dead_letters import KEPT, DeadLetter, DeadLetters
 from service.store.log.stream import LogReader
 from service.store.namespace import Namespace
-from service.store.profiles.commit import Changes, Commit, DedupeChange, StateChange
+from service.store.profiles.commit import Changes, Commit, StateChange
 from service.store.profiles.expert_history import ExpertPoint, ExpertStanding
 from service.store.profiles.rows import RowStore
 from service.store.profiles.take_over import check_standing, take_over
@@ -113,7 +113,7 @@ class Learner:
         age_ms = int(settings.dedupe_max_age_h * 3_600_000)
         self._ahead_ms = int(1_000 * settings.future_tolerance_s)
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
-        self._window.load(memory.reader.chunks())
+        self._window.load(memory.reader.ids())
         copies = views.Views(
             self.model,
             memory.items,
@@ -269,13 +269,12 @@ class Learner:
             self._counters[name] += n
         follows, watermark = self._learned_to, int(backlog.sequence[end - 1])
         is_due = watermark // EXPERT_HISTORY_EVERY > follows // EXPERT_HISTORY_EVERY
-        chunks = backlog.chunks(end)
         return Commit(
             follows=follows,
             watermark=watermark,
             changes=outcome.changes,
             transitions=self._memory.transitions.turn(outcome.changes.transitions, watermark),
-            dedupe=DedupeChange(chunks=chunks, obsolete=self._window.store(chunks)),
+            dedupe=self._window.store(backlog.sightings(end)),
             state=StateChange(
                 arrays=changed_arrays(self.model, self._saved),
                 counters={**self._counters, "newest_ms": backlog.newest_ms(end)},

@@ -32,6 +32,7 @@ from service.learning.dedupe import DedupeWindow
 from service.processes.compiled import mark_compiled
 from service.serving.warm_up import rank_once
 from service.store.log.codec import DIGEST_BYTES
+from service.store.profiles.dedupe_chunk import DedupeChunk, StoredIds, StoredWindow
 
 EXACT: tuple[Expert, ...] = (
     PassiveAggressive(metric="full", rank=3, step="exact"),
@@ -104,7 +105,10 @@ def _follow_a_little() -> None:
 
 
 def _remember_a_little() -> None:
-    DedupeWindow(1, 1).repeats(bytes(DIGEST_BYTES), appended_ms=0)
+    seen = DedupeWindow(1, 1)
+    seen.see(np.zeros((1, DIGEST_BYTES), np.uint8), appended_ms=0)
+    chunk = DedupeChunk(0, bytes(DIGEST_BYTES))
+    DedupeWindow(1, 1).load(StoredWindow({0: StoredIds(0, 1, [chunk])}))
 
 
 def _rank_a_little() -> None:

@@ -315,11 +315,17 @@ class PartitionKeys:
         """hash item number -> sequence of its deletion (commit): older records no longer count."""
         return self._key("deleted-items")
 
+    def dedupe(self, number: int) -> str:
+        """list of chunks, oldest left (commit): 16-byte digests of events that carried an id, by
+        the producer that sent them, see profiles/dedupe_chunk.py. Number 0 is shared, and was the
+        only one before there were producers."""
+        return self._key(f"dedupe:{number}" if number else "dedupe")
+
     @property
-    def dedupe(self) -> str:
-        """list of chunks: i64 ms, then 16-byte digests of events that carried an id (commit),
-        oldest left."""
-        return self._key("dedupe")
+    def dedupe_lists(self) -> str:
+        """hash (commit): number of a list of ids -> its producer and how many of the newest count;
+        clock -> how far their ages are. 1 -> "5f0c11aa 20000"."""
+        return self._key("dedupe-lists")
 
     @property
     def dead(self) -> str:

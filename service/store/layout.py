@@ -20,6 +20,7 @@ from service.store.keys import NamespaceKeys, PartitionKeys
 LAYOUT: Mapping[str, int] = {
     "namespace": 1,
     "log": 1,
+    "event_ids": 1,
     "histories": 1,
     "rows": 1,
     "transitions": 1,

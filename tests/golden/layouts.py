@@ -85,12 +85,12 @@ def record(file: Path) -> None:
         ):
             with learning(settings, server.url):
                 for user, item, rating in LEARNED:
-                    api.rate(user, item, rating)
+                    api.rate(user, item, rating, event_id=f"{user} {item}")
                 api("PUT", "/v1/items/tt1", json=DOCUMENT)
                 state = f"hr:{{{NAMESPACE}.0}}:state"
                 wait_until(lambda: client.hget(state, "watermark") == b"%d" % len(LEARNED))
             for user, item, rating in WAITING:
-                api.rate(user, item, rating)
+                api.rate(user, item, rating, event_id=f"{user} {item}")
             file.write_text(json.dumps(dump(client, NAMESPACE), indent=1) + "\n")
 
 

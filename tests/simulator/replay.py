@@ -5,10 +5,11 @@ from typing import Any
 from service.learning.learner import Learner
 from service.settings import Settings
 from service.store.connection import Client
-from service.store.keys import NamespaceKeys
+from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.codec import DIGEST_BYTES
 from service.store.namespace import open_namespace
-from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.dedupe_chunk import StoredIds
+from service.store.profiles.partition_reader import PartitionReader
 from tests.feed import Feed
 from tests.simulator.ledger import Broken
 from tests.simulator.observer import Observer
@@ -51,15 +52,20 @@ def _learned(client: Client, namespace: str) -> dict[str, Any]:
     }
     state = found["state"]
     found["state"] = {field: state[field] for field in state if field not in OF_LIVES}
-    found["dedupe"] = [
-        (chunk.appended_ms, digest)
-        for chunk in map(DedupeChunk.unpack, found.get("dedupe", ()))
-        for digest in _digests(chunk)
-    ]
-    return found | {"transitions": transitions(Feed(client, namespace))}
+    window = PartitionReader(client, PartitionKeys(namespace, 0)).ids()
+    lists = {number: (one.tag, _ids(one)) for number, one in window.lists.items()}
+    return {
+        **{name: value for name, value in found.items() if not name.startswith("dedupe")},
+        "dedupe": (window.clock, lists),
+        "transitions": transitions(Feed(client, namespace)),
+    }
 
 
-def _digests(chunk: DedupeChunk) -> list[bytes]:
-    return [
-        chunk.digests[at : at + DIGEST_BYTES] for at in range(0, len(chunk.digests), DIGEST_BYTES)
+def _ids(stored: StoredIds) -> list[tuple[int, bytes]]:
+    """Return the ids that count, each with its age."""
+    ids = [
+        (chunk.ms, chunk.digests[at : at + DIGEST_BYTES])
+        for chunk in stored.chunks
+        for at in range(0, len(chunk.digests), DIGEST_BYTES)
     ]
+    return ids[-stored.held :]

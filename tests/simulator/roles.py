@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from service.api.feedback.intake import Intake
+from service.api.feedback.sender import Sender
 from service.errors import ServiceError, StoreRolledBack, StoreUnavailable, Superseded
 from service.learning.partition_loop import Leader
 from service.runtime.api import ApiRuntime
@@ -25,6 +26,8 @@ from tests.simulator.scheduler import Process
 if TYPE_CHECKING:
     from tests.simulator.world import World
 
+PROGRAMS = 3
+"""Producers of event ids."""
 SESSIONS = 2
 """Clients that one api process serves at a time."""
 
@@ -116,7 +119,8 @@ async def _session(world: "World", intake: Intake) -> None:
         request = ledger.take()
         if request is not None:
             try:
-                await _accept(intake, request)
+                # a request that is sent again may come from another program
+                await _accept(intake, request, b"%d" % rng.randrange(PROGRAMS))
             except BaseException as error:
                 ledger.in_doubt(world.occurred, request)
                 if not isinstance(error, ServiceError):
@@ -126,10 +130,11 @@ async def _session(world: "World", intake: Intake) -> None:
         await asyncio.sleep(0.5 * rng.random())
 
 
-async def _accept(intake: Intake, request: Request) -> None:
+async def _accept(intake: Intake, request: Request, program: bytes) -> None:
     feedback = request.feedback()
+    sender = Sender({"headers": [(b"user-agent", program)]}, request.key)
     if len(feedback) > 1:
-        request.note_accepted(await intake.accept(feedback, request.key))
+        request.note_accepted(await intake.accept(feedback, sender))
         return
-    token, _ = await intake.accept_one(feedback[0], request.key)
+    token, _ = await intake.accept_one(feedback[0], sender)
     request.note(0, int(token.partition(":")[2]))

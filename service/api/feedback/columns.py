@@ -7,15 +7,14 @@ from msgspec import UNSET
 
 from core.meaning import RATING
 from core.types import F32, I64, U8
-from service.api.feedback.schemas import Feedback, Rules, digest
+from service.api.feedback.schemas import Feedback, Rules
+from service.api.feedback.sender import IDENTIFIED, Sender
 from service.api.times import milliseconds
 from service.ids import is_id
 from service.rec_ids import source_of
 from service.store.clock import now_ms
 from service.store.log.codec import (
-    DIGEST_BYTES,
     HAS_CONTEXT,
-    HAS_DIGEST,
     HAS_SOURCE,
     Entry,
     packed_context,
@@ -49,13 +48,13 @@ def entry(
     indexes: Sequence[int],
     events: list[Feedback],
     numbers: dict[str, int],
-    key: str | None,
+    sender: Sender,
 ) -> Entry:
     """Return good events as the columns of a log entry; *same as* ``Rules.row`` of each."""
     n, now = len(events), now_ms()
     users = [event.user for event in events]
     index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
-    flags, digests = _digests(indexes, events, key)
+    flags, digests = _digests(indexes, events, sender)
     sourced, sources = _sources(events)
     placed, contexts = _contexts(events)
     return Entry(
@@ -110,15 +109,9 @@ def _contexts(events: list[Feedback]) -> tuple[U8, tuple[bytes, ...]]:
     return flags, tuple(filter(None, found))
 
 
-def _digests(indexes: Sequence[int], events: list[Feedback], key: str | None) -> tuple[U8, bytes]:
-    if key is not None:
-        named = [
-            digest(e.user, f"{key}#{i}" if e.event_id is UNSET else e.event_id)
-            for i, e in zip(indexes, events, strict=True)
-        ]
-    else:
-        named = [b"" if e.event_id is UNSET else digest(e.user, e.event_id) for e in events]
-    joined = b"".join(named)
-    if len(joined) == DIGEST_BYTES * len(events):
-        return np.full(len(events), HAS_DIGEST, dtype=np.uint8), joined
-    return np.array([HAS_DIGEST if one else 0 for one in named], dtype=np.uint8), joined
+def _digests(indexes: Sequence[int], events: list[Feedback], sender: Sender) -> tuple[U8, bytes]:
+    if sender.key is None and [event.event_id for event in events].count(UNSET) == len(events):
+        return np.zeros(len(events), dtype=np.uint8), b""
+    rows = zip(indexes, events, strict=True)
+    named = [sender.digest(event.user, event.event_id, index) for index, event in rows]
+    return np.array([IDENTIFIED if one else 0 for one in named], np.uint8), b"".join(named)

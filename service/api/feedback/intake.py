@@ -14,6 +14,7 @@ from service.api.feedback.schemas import (
     Written,
     source_warning,
 )
+from service.api.feedback.sender import Sender
 from service.api.figures import figure
 from service.api.waiting import learned
 from service.errors import InvalidEvent, StoreRolledBack
@@ -67,18 +68,18 @@ class Intake:
         self.known = runtime.known
         self._watch, self._changes = runtime.watch, runtime.changes
 
-    async def accept_one(self, event: Feedback, key: str | None) -> tuple[str, list[Warned]]:
+    async def accept_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
         """Append an event, return its sequence token and warnings; InvalidEvent for a fault."""
         fault = self.rules.fault(event)
         if fault is not None:
             raise InvalidEvent(fault[1], code=fault[0])
-        if key is not None:
-            await self.request_keys.check(key, {0: event})
+        if sender.key is not None:
+            await self.request_keys.check(sender.key, {0: event})
         try:
-            return await self._append_one(event, key)
+            return await self._append_one(event, sender)
         except StoreRolledBack:
             await self.examine()
-        return await self._append_one(event, key)
+        return await self._append_one(event, sender)
 
     async def examine(self) -> None:
         """Look at the store after it refused to be written to.
@@ -88,20 +89,20 @@ class Intake:
         """
         await self._watch.examine()
 
-    async def _append_one(self, event: Feedback, key: str | None) -> tuple[str, list[Warned]]:
+    async def _append_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
         # before the number is looked up: the store refuses a number that another one gave
         token = self.known.token
         number = self.numbers.known.get(event.item)
         if number is None:
             [number] = await self.numbers.numbers([event.item])
-        event_id = None if key is None else f"{key}#0"
-        row = self.rules.row(event, number, now_ms=self._clock(), event_id=event_id, awaited=False)
+        digest = sender.digest(event.user, event.event_id, 0)
+        row = self.rules.row(event, number, now_ms=self._clock(), digest=digest)
         partition = partition_of(event.user, self.partitions)
         sequence = await self.append_queue.submit(partition, (row,), token)
         return f"{partition}:{sequence}", _warnings(0, event, row)
 
     async def accept(
-        self, events: Sequence[Feedback | Fault], key: str | None, *, awaited: bool = False
+        self, events: Sequence[Feedback | Fault], sender: Sender, *, awaited: bool = False
     ) -> Accepted:
         """Append the valid events in their order; the others are ``rejected``."""
         result = Accepted()
@@ -113,21 +114,21 @@ class Intake:
             elif fault is not None:
                 result.rejected.append(Rejected(index, *fault))
         if good:
-            if key is not None:
-                await self.request_keys.check(key, dict(good))
+            if sender.key is not None:
+                await self.request_keys.check(sender.key, dict(good))
             try:
-                refused = await self._append(good, key, awaited, result)
+                refused = await self._append(good, sender, awaited, result)
             except StoreRolledBack:
                 refused = good
             if refused:
                 await self.examine()
-                if await self._append(refused, key, awaited, result):
+                if await self._append(refused, sender, awaited, result):
                     raise StoreRolledBack("the store keeps changing: send the rows again")
         result.warnings.sort(key=lambda warned: warned.index)
         return result
 
     async def _append(
-        self, good: Events, key: str | None, awaited: bool, result: Accepted
+        self, good: Events, sender: Sender, awaited: bool, result: Accepted
     ) -> Events:
         """Append events; return those that the store refused because it is another by now."""
         token = self.known.token
@@ -138,9 +139,9 @@ class Intake:
                 result.rejected.append(Rejected(index, TooManyItems.code, self.numbers.exhausted))
                 continue
             partition = partition_of(event.user, self.partitions)
-            event_id = None if key is None else f"{key}#{index}"
+            digest = sender.digest(event.user, event.event_id, index)
             row = self.rules.row(
-                event, numbers[event.item], now_ms=now, event_id=event_id, awaited=awaited
+                event, numbers[event.item], now_ms=now, digest=digest, awaited=awaited
             )
             rows, events = chunks.setdefault(partition, ([], []))
             rows.append(row)

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Body, Response
 
 from core.meaning import RATING
 from service.api.feedback.intake import settled
-from service.api.feedback.schemas import digest
+from service.api.feedback.sender import digest
 from service.api.routing import Route, Runtime, UserId
 from service.api.schemas import Answer, Id, Request
 from service.api.times import Time, rfc3339

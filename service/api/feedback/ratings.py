@@ -18,6 +18,7 @@ from service.api.feedback.schemas import (
     decode_fault,
     decode_one,
 )
+from service.api.feedback.sender import Sender
 from service.api.feedback.upload import Upload
 from service.api.routing import RawRoute
 from service.errors import InvalidEvent, ServiceError, TooLarge
@@ -116,15 +117,15 @@ async def send_feedback(request: Request) -> Response:
     """
     scope = request.scope
     intake: Intake = scope["app"].state.intake
-    key = idempotency_key(request)
+    sender = Sender(scope, idempotency_key(request))
     media_type(request, "application/json")
     body = await read_body(request.receive)
     if scope["query_string"]:
-        return await _wait_learned(request, intake, body, key)
+        return await _wait_learned(request, intake, body, sender)
     if body.lstrip()[:1] != b"[":
-        return _accepted(*await intake.accept_one(_event(body), key))
+        return _accepted(*await intake.accept_one(_event(body), sender))
     limit = scope["app"].state.settings.max_array
-    return _written(request, await intake.accept(decode_array(body, limit), key))
+    return _written(request, await intake.accept(decode_array(body, limit), sender))
 
 
 @router.post(
@@ -145,7 +146,7 @@ async def stream_feedback(request: Request) -> Response:
 
     While the log is full the service stops reading. A body that is cut keeps its complete lines.
     """
-    key = idempotency_key(request)
+    sender = Sender(request.scope, idempotency_key(request))
     media_type(
         request,
         "application/x-ndjson",
@@ -154,7 +155,7 @@ async def stream_feedback(request: Request) -> Response:
         "application/json",
     )
     state, request_id = request.app.state, request.scope["request_id"]
-    upload = Upload(state.intake, state.settings, key)
+    upload = Upload(state.intake, state.settings, sender)
     try:
         await upload.run(request.receive)
     except ServiceError as error:
@@ -186,7 +187,7 @@ def idempotency_key(request: Request) -> str | None:
     return None
 
 
-async def _wait_learned(request: Request, intake: Intake, body: bytes, key: str | None) -> Response:
+async def _wait_learned(request: Request, intake: Intake, body: bytes, sender: Sender) -> Response:
     if request.query_params.get("wait") != "learned":
         raise InvalidEvent("`wait` can only be `learned`", code="invalid_request")
     state = request.scope["app"].state
@@ -196,7 +197,7 @@ async def _wait_learned(request: Request, intake: Intake, body: bytes, key: str 
         raise TooLarge(
             f"wait=learned takes at most {MAX_AWAITED_ROWS} rows: send fewer, or do not wait"
         )
-    accepted = await intake.accept(events, key, awaited=True)
+    accepted = await intake.accept(events, sender, awaited=True)
     if not many and accepted.rejected:
         only = accepted.rejected[0]
         raise InvalidEvent(only.detail, code=only.code)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import blake2b
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from core.meaning import RATING
 from core.scale import Scale
+from service.api.feedback.sender import IDENTIFIED
 from service.api.times import is_moment, milliseconds, rfc3339
 from service.errors import InvalidEvent, TooLarge
 from service.http.faults import NAME, of_msgspec
@@ -28,9 +28,7 @@ from service.store.clock import now_ms
 from service.store.log.append_queue import Row
 from service.store.log.codec import (
     AWAITED,
-    DIGEST_BYTES,
     HAS_CONTEXT,
-    HAS_DIGEST,
     HAS_SOURCE,
     packed_context,
 )
@@ -176,10 +174,9 @@ class Rules:
         return None
 
     def row(
-        self, event: Feedback, item: int, *, now_ms: int, event_id: str | None, awaited: bool
+        self, event: Feedback, item: int, *, now_ms: int, digest: bytes = b"", awaited: bool = False
     ) -> Row:
-        """Return a checked event as a row of the log; ``event_id`` is for an event without one."""
-        own = event_id if event.event_id is UNSET else event.event_id
+        """Return a checked event as a row of the log; for ``digest`` see ``Sender``."""
         source = b"" if event.rec_id is UNSET else source_of(event.rec_id, event.user)
         context = b"" if event.context is UNSET else packed_context(event.context)
         return Row(
@@ -188,11 +185,11 @@ class Rules:
             value=0.0 if event.rating is UNSET else event.rating,
             time_ms=now_ms if event.timestamp is UNSET else milliseconds(event.timestamp),
             kind=RATING if event.kind is UNSET else self.kinds[event.kind],
-            flags=(HAS_DIGEST if own is not None else 0)
+            flags=(IDENTIFIED if digest else 0)
             | (AWAITED if awaited else 0)
             | (HAS_SOURCE if source else 0)
             | (HAS_CONTEXT if context else 0),
-            digest=b"" if own is None else digest(event.user, own),
+            digest=digest,
             source=source,
             context=context,
         )
@@ -235,11 +232,6 @@ def source_warning(event: Feedback) -> Fault | None:
     if event.rec_id is UNSET or source_of(event.rec_id, event.user):
         return None
     return UNREADABLE_REC_ID if decode_rec_id(event.rec_id) is None else FOREIGN_REC_ID
-
-
-def digest(user: str, event_id: str) -> bytes:
-    """Return the 16 bytes that stand for (user, event id); no id holds the separator."""
-    return blake2b(f"{user}\0{event_id}".encode(), digest_size=DIGEST_BYTES).digest()
 
 
 _one = msgspec.json.Decoder(Feedback)

@@ -27,6 +27,7 @@ from service.api.feedback.schemas import (
     decode_one,
     source_warning,
 )
+from service.api.feedback.sender import Sender
 from service.errors import Backlogged, StoreRolledBack
 from service.http.lines import BodyLines, LineBlock
 from service.ids import sequence_token
@@ -83,10 +84,10 @@ class Uploaded(msgspec.Struct):
 class Upload:
     """One stream, from its first byte to its summary."""
 
-    def __init__(self, intake: Intake, settings: Settings, key: str | None) -> None:
+    def __init__(self, intake: Intake, settings: Settings, sender: Sender) -> None:
         self._intake = intake
         self._settings = settings
-        self._key = self._unchecked_key = key
+        self._sender, self._unchecked_key = sender, sender.key
         self._summary = Uploaded(
             accepted=0,
             rejected=[],
@@ -261,7 +262,7 @@ class Upload:
         ]
 
     def _entry(self, share: "_Share", numbers: dict[str, int]) -> Entry:
-        return entry(self._intake.rules, share.indexes, share.events, numbers, self._key)
+        return entry(self._intake.rules, share.indexes, share.events, numbers, self._sender)
 
 
 class _Share(NamedTuple):

@@ -40,7 +40,7 @@ async def posted_history(
             raise InvalidEvent(f"history[{index}]: {fault[1]}", code=fault[0])
     numbers = await runtime_of(request).numbers.lookup([event.item for event in events])
     rows = [
-        rules.row(event, number, now_ms=0, event_id=None, awaited=False)
+        rules.row(event, number, now_ms=0)
         for event, number in zip(events, numbers, strict=True)
         if number is not None
     ]

@@ -24,6 +24,7 @@ from service.files.opening import BadFile
 from service.files.sending import KEPT, STREAM, OnPart, Summary, send, send_documents
 
 FEEDBACK = "feedback"
+PROGRAM = "hedgerow-import"
 SHOWN = 20
 """Maximum number of rejected rows on the terminal; the JSON output has the first 1 000."""
 LEARNED_S = 10.0
@@ -81,7 +82,7 @@ def import_file(
         )
     found: dict[str, Summary] = {}
     training: dict[str, Any] | None = None
-    with ServiceClient(options.service_url(url), key, tell=say) as client:
+    with ServiceClient(options.service_url(url), key, tell=say, program=PROGRAM) as client:
         # an empty stream checks at once that the service answers and accepts the key
         client.upload(STREAM, b"")
         for name, path in (("items", items), ("users", users)):

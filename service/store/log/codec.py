@@ -43,7 +43,11 @@ HAS_CONTEXT = 8
 MOVED = 16
 """Row flag: the event comes from a user of another partition, where its context was counted."""
 
-DIGEST_BYTES = 16
+HAS_PRODUCER = 32
+"""Row flag: the last ``PRODUCER_BYTES`` of its digest name who sent it, and are not part of the id.
+"""
+
+DIGEST_BYTES, PRODUCER_BYTES = 16, 4
 SOURCE_BYTES = 8
 
 AWAITED_ANSWER = np.dtype(

@@ -17,7 +17,7 @@ from service.store.log.change import NO_ANSWERS, NO_ITEMS
 from service.store.log.dead_letters import DeadLetter
 from service.store.profiles.click_through import SourceCounts
 from service.store.profiles.counters import Pieces
-from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.dedupe_chunk import DedupeClock, ListChange
 from service.store.profiles.expert_history import ExpertPoint
 from service.store.profiles.histories import Numbers, Records
 from service.store.profiles.transitions import NO_TRANSITIONS, TransitionsChange
@@ -103,9 +103,10 @@ class Changes:
 class DedupeChange:
     """Changes of the stored dedupe window."""
 
-    chunks: Sequence[DedupeChunk] = ()
-    obsolete: int = 0
-    """Number of the oldest stored chunks to remove."""
+    lists: Mapping[int, ListChange] = field(default_factory=dict)
+    """By number."""
+    clock: DedupeClock | None = None
+    """None if nothing changes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

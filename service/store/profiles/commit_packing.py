@@ -7,8 +7,16 @@ from typing import Any
 from service.store.keys import PartitionKeys
 from service.store.log.change import Change
 from service.store.profiles.click_through import pack_counts
-from service.store.profiles.commit import Commit, HistoryChanges, Removals, Rewritten, RowChanges
+from service.store.profiles.commit import (
+    Commit,
+    DedupeChange,
+    HistoryChanges,
+    Removals,
+    Rewritten,
+    RowChanges,
+)
 from service.store.profiles.contexts import BYTES_KEPT
+from service.store.profiles.dedupe_chunk import CLOCK
 from service.store.profiles.expert_history import pack_point
 from service.store.profiles.history_store import pack_trimmed
 from service.store.profiles.transaction import (
@@ -65,11 +73,7 @@ class CommitPacking:
         if commit.dead is not None:
             name = f"{commit.dead.last}-0"
             transaction.add("XADD", keys.dead, name, *_flat(commit.dead.fields()))
-        if commit.dedupe.chunks:
-            packed_chunks = [chunk.pack() for chunk in commit.dedupe.chunks]
-            transaction.add("RPUSH", keys.dedupe, *packed_chunks)
-        if commit.dedupe.obsolete:
-            transaction.add("LPOP", keys.dedupe, commit.dedupe.obsolete)
+        self._add_ids(transaction, commit.dedupe)
         if commit.log_bytes:
             transaction.add("XTRIM", keys.log, "MINID", f"{commit.watermark + 1}-0")
             transaction.add("DECRBY", keys.log_bytes, commit.log_bytes)
@@ -153,6 +157,22 @@ class CommitPacking:
             kept = ("MAXLEN", "~", EXPERT_HISTORY_KEPT)
             name, point = f"{commit.watermark}-0", pack_point(commit.expert_point)
             transaction.add("XADD", keys.expert_history, *kept, name, "d", point)
+
+    def _add_ids(self, transaction: Transaction, change: DedupeChange) -> None:
+        keys, standings = self._keys, {}
+        for number, one in change.lists.items():
+            if one.chunks:
+                chunks = [chunk.pack() for chunk in one.chunks]
+                transaction.add("RPUSH", keys.dedupe(number), *chunks)
+            if one.obsolete:
+                transaction.add("LPOP", keys.dedupe(number), one.obsolete)
+            if one.held:
+                standings[number] = one.standing()
+            else:
+                transaction.add("HDEL", keys.dedupe_lists, number)
+        if change.clock is not None:
+            clock = (CLOCK, change.clock.pack())
+            transaction.add("HSET", keys.dedupe_lists, *clock, *_flat(standings))
 
     def _add_change(self, transaction: Transaction, commit: Commit) -> None:
         kept, name = ("MAXLEN", "~", CHANGES_KEPT), f"{commit.watermark}-0"

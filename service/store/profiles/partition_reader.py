@@ -11,7 +11,13 @@ from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items
 from service.store.profiles.click_through import SourceCounts, stored_click_through
 from service.store.profiles.counters import read_counts
-from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.dedupe_chunk import (
+    CLOCK,
+    DedupeChunk,
+    DedupeClock,
+    StoredIds,
+    StoredWindow,
+)
 from service.store.profiles.rows import SLICE
 from service.store.profiles.showings import read_showings
 from service.store.profiles.transitions import TransitionRows, read_journal, read_transitions
@@ -49,12 +55,29 @@ class PartitionReader:
         """Return item number -> sequence of its deletion."""
         return read_deleted_items(self._client, self._keys)
 
-    def chunks(self) -> Iterator[DedupeChunk]:
-        """Yield the stored chunks of the dedupe window, oldest first."""
-        first = 0
+    def ids(self) -> StoredWindow:
+        """Return the stored dedupe window."""
+        with store_errors():
+            answer = self._client.hgetall(self._keys.dedupe_lists)
+        stored = cast("dict[bytes, bytes]", answer)
+        texts = {name.decode(): text.decode() for name, text in stored.items()}
+        clock = texts.pop(CLOCK, None)
+        if clock is None:
+            chunks = list(self._chunks(0))
+            lists = {0: StoredIds(0, sum(map(len, chunks)), chunks)}
+            return StoredWindow(lists if chunks else {})
+        lists = {}
+        for number, text in texts.items():
+            tag, held = text.split()
+            chunks = list(self._chunks(int(number)))
+            lists[int(number)] = StoredIds(int(tag, 16), int(held), chunks)
+        return StoredWindow(lists, DedupeClock.unpack(clock))
+
+    def _chunks(self, number: int) -> Iterator[DedupeChunk]:
+        key, first = self._keys.dedupe(number), 0
         while True:
             with store_errors():
-                answer = self._client.lrange(self._keys.dedupe, first, first + SLICE - 1)
+                answer = self._client.lrange(key, first, first + SLICE - 1)
             packed = cast("list[bytes]", answer)
             yield from map(DedupeChunk.unpack, packed)
             if len(packed) < SLICE:

@@ -17,6 +17,7 @@ from service.store.log.state import PartitionState
 from service.store.namespace import Namespace
 from service.store.partitions import partition_of
 from service.store.profiles.contexts import Contexts, read_contexts
+from service.store.profiles.dedupe_chunk import LISTS
 from service.store.profiles.expert_history import StreamEntry, shown
 from service.store.profiles.histories import live
 from service.store.profiles.history_record import read_history
@@ -220,6 +221,7 @@ class ProfileReader:
             "histories": await self._estimate([keys.history(u) for u in names], n_users),
             "trimmed": await self._estimate([keys.trimmed(u) for u in names], n_users),
             "contexts": await self._estimate([keys.contexts(u) for u in names], n_users),
+            "dedupe": await self._estimate([keys.dedupe(n) for n in range(LISTS)], LISTS),
             **{
                 name: await self._estimate([key], 1) for name, key in _single_keys(keys, generation)
             },
@@ -256,7 +258,6 @@ def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
         ("counts", keys.counts(generation)),
         ("transitions", keys.transitions(generation)),
         ("transition_journal", keys.transition_journal(generation)),
-        ("dedupe", keys.dedupe),
         ("changes", keys.changes),
         ("impressions", keys.impressions),
         ("showings", keys.showings),

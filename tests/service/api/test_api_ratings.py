@@ -6,7 +6,7 @@ import json
 import pytest
 
 from service.settings import Settings
-from service.store.log.codec import AWAITED, HAS_DIGEST
+from service.store.log.codec import AWAITED, HAS_DIGEST, HAS_PRODUCER
 from tests.api import JSON, NDJSON, Api, appended, check_problem, learning
 from tests.service.bad_feedback import REFUSED
 
@@ -101,7 +101,7 @@ def test_kinds_and_event_ids_reach_the_log(api: Api) -> None:
     assert api("POST", "/v1/ratings", json=rows).json()["accepted"] == 2
     [entry] = appended(api)
     assert entry.kind.tolist() == [api.settings.kinds["like"].code, 0]
-    assert entry.flags.tolist() == [HAS_DIGEST, 0]
+    assert entry.flags.tolist() == [HAS_DIGEST | HAS_PRODUCER, 0]
     assert len(entry.digests) == 16
 
 
@@ -113,6 +113,22 @@ def test_a_key_gives_every_row_without_an_id_one_of_its_own(api: Api) -> None:
     digests = [first[i : i + 16] for i in (0, 16, 32)]
     assert digests[0] == digests[2] == again
     assert digests[0] != digests[1]
+
+
+def test_the_producer_is_the_key_or_else_the_program(api: Api) -> None:
+    def producer(**headers: str) -> tuple[bytes, bytes]:
+        api("POST", "/v1/ratings", json={**GOOD, "event_id": "1"}, headers=headers)
+        digests = appended(api)[-1].digests
+        return digests[:12], digests[12:]
+
+    shop, bulk = (producer(**{"user-agent": name}) for name in ("shop/1.0", "bulk/2.1"))
+    assert shop == producer(**{"user-agent": "shop/1.0"})
+    assert shop[0] == bulk[0]
+    assert shop[1] != bulk[1]
+    secrets = [api.new_key(role, role)[1] for role in ("admin", "write")]
+    first, second = ({"authorization": f"Bearer {secret}"} for secret in secrets)
+    assert producer(**first) == producer(**first, **{"user-agent": "shop/1.0"})
+    assert len({shop, bulk, producer(**first), producer(**second)}) == 4
 
 
 def test_a_key_that_came_with_another_body_is_refused(api: Api, redis_url: str) -> None:

@@ -14,6 +14,7 @@ from starlette.types import Message
 
 from service.api.feedback.columns import entry
 from service.api.feedback.schemas import decode_lines
+from service.api.feedback.sender import Sender
 from service.api.feedback.upload import MAX_REJECTED
 from service.http.lines import BodyLines, LineBlock
 from service.rec_ids import encode
@@ -121,15 +122,15 @@ def test_a_block_becomes_the_same_entry_as_its_rows_one_by_one(api: Api) -> None
     events = decode_lines(b"\n".join(json.dumps(row).encode() for row in rows))
     numbers = {f"i{n}": n for n in range(9)}
     for key in (None, "K"):
-        block = entry(api.app.state.intake.rules, range(7, 307), events, numbers, key)
+        sender = Sender({"headers": []}, key)
+        block = entry(api.app.state.intake.rules, range(7, 307), events, numbers, sender)
         one_by_one = entry_of(
             [
                 api.app.state.intake.rules.row(
                     event,
                     numbers[event.item],
                     now_ms=block.appended_ms,
-                    event_id=None if key is None else f"{key}#{i}",
-                    awaited=False,
+                    digest=sender.digest(event.user, event.event_id, i),
                 )
                 for i, event in enumerate(events, 7)
             ],

@@ -11,7 +11,7 @@ from service.rec_ids import encode, source_of
 from service.settings import KINDS, Settings
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
-from service.store.log.codec import HAS_DIGEST, HAS_SOURCE, decode
+from service.store.log.codec import HAS_DIGEST, HAS_PRODUCER, HAS_SOURCE, decode
 from service.store.namespace import open_namespace
 from tests.api import NDJSON, Api, learning
 from tests.feed import Event, Feed
@@ -99,7 +99,7 @@ def test_the_log_keeps_what_made_the_slate(api: Api, stream: bool) -> None:
     key = PartitionKeys(api.settings.namespace, 0).log
     [(_, fields)] = api.run(api.runtime.redis.xrange(key))
     entry = decode(fields[b"d"])
-    assert entry.flags.tolist() == [0, HAS_DIGEST | HAS_SOURCE, 0]
+    assert entry.flags.tolist() == [0, HAS_DIGEST | HAS_PRODUCER | HAS_SOURCE, 0]
     assert entry.sources == source_of(rec_id(), "ada")
 
 

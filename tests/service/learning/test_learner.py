@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,11 +106,32 @@ def test_the_window_of_event_ids_is_bounded_in_the_store_too(learner_of, feed, c
     for n in range(20):
         feed.append([Event("ann", "a", 5, event_id=f"{n}")])
         learner.drain()
-    assert client.llen(feed.keys.dedupe) == 4
+    assert client.llen(feed.keys.dedupe(0)) == 4
     # one entry from a clock that is a day ahead ages nothing by a day
     feed.append([Event("ann", "a", 5, event_id="x")], NOW_MS + 25 * HOUR_MS)
     learner.drain()
-    assert client.llen(feed.keys.dedupe) == 4
+    assert client.llen(feed.keys.dedupe(0)) == 4
+
+
+def test_an_import_evicts_no_id_of_another_producer(learner_of, feed, client):
+    app, bulk = b"app.", b"bulk"
+    orders = [Event("ann", f"i{n}", 5, event_id=f"o{n}", producer=app) for n in range(40)]
+    for n, order in enumerate(orders):
+        feed.append([order, Event("bob", "a", 5, event_id=f"{n}", producer=bulk)])
+    learner = learner_of(dedupe_window=100)
+    learner.drain()
+    for part in range(10):
+        rows = [(f"{part} {n}", f"i{n % 9}") for n in range(100)]
+        feed.append([Event("bob", i, 4, event_id=name, producer=bulk) for name, i in rows])
+    learner.drain()
+    # now with the keys swapped, in a learner that knows only what is stored
+    feed.append([replace(order, producer=bulk) for order in orders])
+    restarted = learner_of(dedupe_window=100)
+    restarted.drain()
+    assert state_of(feed).duplicates == 40
+    assert {client.llen(feed.keys.dedupe(number)) for number in (1, 2)} == {40, 1}
+    standings = client.hgetall(feed.keys.dedupe_lists)
+    assert {standings[b"1"][9:], standings[b"2"][9:]} == {b"40", b"60"}
 
 
 def test_awaited_events_are_answered_in_the_change_feed(learner_of, feed):

@@ -69,11 +69,18 @@ def test_a_change_without_names_is_read_as_none():
 
 
 def test_a_dedupe_chunk_is_read_as_it_was_written():
-    chunk = DedupeChunk(appended_ms=1_763_000_000_000, digests=bytes(range(32)))
-    assert chunk.pack() == (1_763_000_000_000).to_bytes(8, "little") + bytes(range(32))
-    assert DedupeChunk.unpack(chunk.pack()) == chunk
+    chunk = DedupeChunk(61_000, bytes(range(32)))
+    assert chunk.pack() == b"\2" + (61_000).to_bytes(8, "little") + bytes(range(32))
+    for one in (chunk, DedupeChunk(-5, b"")):
+        assert DedupeChunk.unpack(one.pack()) == one
     assert len(chunk) == 2
-    assert DedupeChunk.unpack(DedupeChunk(-5, b"").pack()) == DedupeChunk(-5, b"")
+
+
+def test_a_dedupe_chunk_from_before_there_were_ages_is_read():
+    packed = (1_763_000_000_000).to_bytes(8, "little") + bytes(range(32))
+    chunk = DedupeChunk.unpack(packed)
+    assert chunk == DedupeChunk(1_763_000_000_000, bytes(range(32)), has_age=False)
+    assert chunk.pack() == packed
 
 
 def test_a_point_of_the_experts_is_read_as_it_was_written():

@@ -18,7 +18,7 @@ from service.store.profiles.commit import (
     StateChange,
 )
 from service.store.profiles.commit_packing import CommitPacking
-from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.dedupe_chunk import DedupeChunk, DedupeClock, ListChange
 from service.store.profiles.take_over import take_over
 from service.store.profiles.writer import ProfileWriter
 
@@ -95,7 +95,13 @@ def test_every_change_is_a_command_in_its_place():
         follows=7,
         watermark=9,
         changes=changes,
-        dedupe=DedupeChange(chunks=[DedupeChunk(1, bytes(16))], obsolete=2),
+        dedupe=DedupeChange(
+            lists={
+                3: ListChange(42, 9, [DedupeChunk(1, bytes(16))], obsolete=2),
+                4: ListChange(43, 0, [], obsolete=1),
+            },
+            clock=DedupeClock(7, 6),
+        ),
         state=StateChange(arrays={"mean": b"m"}, counters={"learned": 8}),
         answers=answers,
         expert_point={"learned": 8, "experts": []},
@@ -137,8 +143,11 @@ def test_every_change_is_a_command_in_its_place():
             *(b"f", b"7", b"e", b"4", b"u", b"ann\nbob"),
             *(b"i", np.array([17], "<u4").tobytes(), b"p", answers.tobytes()),
         ),
-        [b"RPUSH", KEYS.dedupe.encode(), DedupeChunk(1, bytes(16)).pack()],
-        [b"LPOP", KEYS.dedupe.encode(), b"2"],
+        [b"RPUSH", KEYS.dedupe(3).encode(), DedupeChunk(1, bytes(16)).pack()],
+        [b"LPOP", KEYS.dedupe(3).encode(), b"2"],
+        [b"LPOP", KEYS.dedupe(4).encode(), b"1"],
+        [b"HDEL", KEYS.dedupe_lists.encode(), b"4"],
+        [b"HSET", KEYS.dedupe_lists.encode(), b"clock", b"7 6", b"3", b"0000002a 9"],
         [b"XTRIM", KEYS.log.encode(), b"MINID", b"10-0"],
         [b"DECRBY", KEYS.log_bytes.encode(), b"100"],
         [b"HSET", KEYS.state.encode(), b"watermark", b"9", b"learned", b"8"],

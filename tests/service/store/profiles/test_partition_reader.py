@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from service.store.keys import PartitionKeys
-from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.dedupe_chunk import (
+    DedupeChunk,
+    DedupeClock,
+    StoredIds,
+    StoredWindow,
+)
 from service.store.profiles.history_record import records
 from service.store.profiles.history_store import HistoryStore, pack_trimmed
 from service.store.profiles.partition_reader import PartitionReader
@@ -23,7 +28,7 @@ def reader(client, keys):
 
 def test_a_new_partition_is_empty(reader):
     assert (reader.last_generation(), reader.deleted_items()) == (0, {})
-    assert (list(reader.chunks()), reader.click_through()) == ([], {})
+    assert (reader.ids(), reader.click_through()) == (StoredWindow(), {})
     assert reader.impressions_of("ann") == []
     assert reader.counts(0).shape == (0, 3)
 
@@ -31,8 +36,16 @@ def test_a_new_partition_is_empty(reader):
 @pytest.mark.parametrize("n", [SLICE - 1, SLICE, SLICE + 1])
 def test_all_chunks_are_read_oldest_first(client, keys, reader, n):
     chunks = [DedupeChunk(ms, bytes(16)) for ms in range(n)]
-    client.rpush(keys.dedupe, *(chunk.pack() for chunk in chunks))
-    assert list(reader.chunks()) == chunks
+    client.rpush(keys.dedupe(3), *(chunk.pack() for chunk in chunks))
+    client.hset(keys.dedupe_lists, mapping={"3": f"0000002a {n - 1}", "clock": "17 -4"})
+    found = reader.ids()
+    assert found == StoredWindow({3: StoredIds(42, n - 1, chunks)}, DedupeClock(17, -4))
+
+
+def test_chunks_from_before_there_were_producers_are_one_list(client, keys, reader):
+    chunks = [DedupeChunk(ms, bytes(16), has_age=False) for ms in range(3)]
+    client.rpush(keys.dedupe(0), *(chunk.pack() for chunk in chunks))
+    assert reader.ids() == StoredWindow({0: StoredIds(0, 3, chunks)})
 
 
 def test_all_impressions_of_a_user_are_found(client, keys, reader):
