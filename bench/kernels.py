@@ -14,6 +14,7 @@ from core.online.config import OnlineConfig
 from core.online.evaluate import OnlineRun
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineModel
+from core.online.tables import RatingRows
 from core.rng import id_hashes
 from core.scale import Scale
 from service.evaluation.online import PAPER_RHO
@@ -39,10 +40,9 @@ def learn_seconds(settings: OnlineConfig, ratings: Ratings) -> float:
         model.learn(
             run.users,
             run.items,
-            ratings.user[part],
-            ratings.item[part],
-            ratings.rating[part],
-            sequence[part],
+            RatingRows(
+                ratings.user[part], ratings.item[part], ratings.rating[part], sequence[part]
+            ),
         )
     return time.perf_counter() - started
 

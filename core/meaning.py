@@ -11,13 +11,14 @@ user; it has nothing to do with items whose document says ``hidden``.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ConfigError
 from core.scale import FIVE_STARS, Scale
-from core.types import F32, F64, U8
+from core.types import F32, F64, I64, U8
 
 I8 = NDArray[np.int8]
 Mask = NDArray[np.bool_]
@@ -30,6 +31,23 @@ POSITIVE_FROM, NEGATIVE_TO = 0.6, 0.25
 """Positions on the scale from its lowest rating (0) to its highest (1)."""
 RATING_WEIGHT = 1.0
 """Weight of any rating."""
+
+
+class HistoryColumns(NamedTuple):
+    """What rankers read in n records of a history; arrays (n,)."""
+
+    item: NDArray[Any]
+    """Item numbers."""
+    kind: U8
+    value: F32
+    """Ratings, where the kind is one."""
+    sequence: I64
+    """The order of the events of a user."""
+
+    def at(self, chosen: Mask) -> "HistoryColumns":
+        """Return the chosen records."""
+        item, kind, value, sequence = self
+        return HistoryColumns(item[chosen], kind[chosen], value[chosen], sequence[chosen])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.errors import DataError
 from core.kernels import latest as kernels
-from core.meaning import CODES, RATING, EventMeanings
+from core.meaning import CODES, RATING, EventMeanings, HistoryColumns
 from core.types import F32, F64, I32, I64, U8
 
 LATEST = 30
@@ -90,10 +90,10 @@ def latest(items: NDArray[Any]) -> I32:
     return _latest(newest, np.full(newest.size, RATING, np.uint8), _NO_WEIGHTS)
 
 
-def latest_items(item: NDArray[Any], kind: U8, sequence: I64, meanings: EventMeanings) -> I32:
-    """Return the items of a user's latest steps, newest first; all arrays (n,)."""
-    newest = np.argsort(sequence, kind="stable")[-_READ:]
-    return _latest(item[newest], kind[newest], meanings.kinds.weight)
+def latest_items(history: HistoryColumns, meanings: EventMeanings) -> I32:
+    """Return the items of a user's latest steps, newest first."""
+    newest = np.argsort(history.sequence, kind="stable")[-_READ:]
+    return _latest(history.item[newest], history.kind[newest], meanings.kinds.weight)
 
 
 def _latest(item: NDArray[Any], kind: U8, weight: F64) -> I32:

@@ -12,7 +12,7 @@ from core.errors import ShapeError, StateMismatch
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.reports import ExpertReport, Learned, Predicted
-from core.online.tables import ItemTable, Side, UserTable
+from core.online.tables import ItemTable, RatingRows, Side, UserTable
 from core.rng import id_hashes
 from core.types import F32, I64
 
@@ -52,8 +52,8 @@ class RatingPredictor:
         _check_sizes(users, items, given.shape)
         sequence = self._sequence + 1 + np.arange(given.size)
         user_ix, item_ix = self._users.numbered(users), self._items.numbered(items)
-        tables = self._users.table, self._items.table
-        learned = self._model.learn(*tables, user_ix, item_ix, given, sequence)
+        rows = RatingRows(user_ix, item_ix, given, sequence)
+        learned = self._model.learn(self._users.table, self._items.table, rows)
         self._sequence += given.size
         return learned
 

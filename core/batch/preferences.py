@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from core.interactions import Interactions
 from core.kernels import evidence as kernels
-from core.meaning import EventMeanings, Mask
+from core.meaning import EventMeanings, HistoryColumns, Mask
 from core.steps import latest_items
-from core.types import F32, F64, I32, I64, U8
+from core.types import F32, F64, I32, I64
 
 _NO_ITEMS: I32 = np.empty(0, np.int32)
 
@@ -46,35 +46,29 @@ class Preferences:
 
 
 def preferences(
-    item: NDArray[Any],
-    kind: U8,
-    value: F32,
-    sequence: I64,
+    history: HistoryColumns,
     meanings: EventMeanings,
     *,
     trimmed: NDArray[Any] = _NO_ITEMS,
     through: int | None = None,
 ) -> Preferences:
-    """Return the preferences that n records of one user express.
+    """Return the preferences that the n records of one user express.
 
     Records after sequence ``through`` are left out. Items ``trimmed`` (t,) count as seen although
     no record names them any longer.
 
     Equation   evidence = sign(latest rating) + sign(k) weight(k), k the strongest kind;
                weight = |evidence|, target = [evidence > 0]
-    Shapes     item (n,) numbers · kind (n,) codes · value (n,) ratings · sequence (n,) their order
 
-    >>> stars = np.array([5, 1, 3], np.float32)
-    >>> one = preferences(
-    ...     np.array([7, 4, 9]), np.zeros(3, np.uint8), stars, np.arange(3), EventMeanings()
-    ... )
+    >>> items, stars = np.array([7, 4, 9]), np.array([5, 1, 3], np.float32)
+    >>> history = HistoryColumns(items, np.zeros(3, np.uint8), stars, np.arange(3))
+    >>> one = preferences(history, EventMeanings())
     >>> one.item_ix.tolist(), one.target.tolist(), one.seen.tolist()
     ([4, 7], [0.0, 1.0], [4, 7, 9])
     """
     if through is not None:
-        kept = sequence <= through
-        item, kind, value, sequence = item[kept], kind[kept], value[kept], sequence[kept]
-    items, evidence, is_seen = _evidence(item, kind, value, sequence, meanings)
+        history = history.at(history.sequence <= through)
+    items, evidence, is_seen = _evidence(history.item, history, meanings)
     is_preference = evidence != 0.0
     seen = items[is_seen].astype(np.int32)
     return Preferences(
@@ -82,16 +76,13 @@ def preferences(
         np.abs(evidence[is_preference]).astype(np.float32),
         (evidence[is_preference] > 0.0).astype(np.float32),
         np.union1d(seen, trimmed.astype(np.int32)) if trimmed.size else seen,
-        latest_items(item, kind, sequence, meanings),
+        latest_items(history, meanings),
     )
 
 
 def preference_rows(
     user_ix: I64,
-    item: NDArray[Any],
-    kind: U8,
-    value: F32,
-    sequence: I64,
+    histories: HistoryColumns,
     meanings: EventMeanings,
     *,
     n_users: int,
@@ -102,32 +93,31 @@ def preference_rows(
     The result is that of ``preferences`` user by user, for the first ``n_items`` items. user_ix
     (n,) is the user of each record.
     """
-    within = item < n_items
-    width = max(n_items, 1)
-    pair = user_ix[within] * width + item[within]
-    pairs, evidence, seen = _evidence(pair, kind[within], value[within], sequence[within], meanings)
+    within, width = histories.item < n_items, max(n_items, 1)
+    histories = histories.at(within)
+    pair = user_ix[within] * width + histories.item
+    pairs, evidence, seen = _evidence(pair, histories, meanings)
     is_preference = evidence != 0.0
     learned = _rows(pairs[is_preference], width, n_users, evidence[is_preference])
     return learned, _rows(pairs[seen], width, n_users)
 
 
 def _evidence(
-    pair: NDArray[Any],
-    kind: U8,
-    value: F32,
-    sequence: I64,
-    meanings: EventMeanings,
+    pair: NDArray[Any], histories: HistoryColumns, meanings: EventMeanings
 ) -> tuple[I64, F64, Mask]:
-    """Return the distinct pairs in rising order, the evidence of each, and which count as seen."""
+    """Return the distinct pairs in rising order, the evidence of each, and which count as seen.
+
+    ``pair`` (n,) takes the place of the items: it tells apart what several users did.
+    """
     # copies, because the kernel is compiled for one array layout
     keys = pair.astype(np.int64)
     pairs, evidence, seen = np.empty_like(keys), np.empty(keys.size), np.empty(keys.size, np.bool_)
     n = kernels.evidence(
         np.argsort(keys, kind="stable"),
         keys,
-        kind.astype(np.uint8),
-        value.astype(np.float32),
-        sequence.astype(np.int64),
+        histories.kind.astype(np.uint8),
+        histories.value.astype(np.float32),
+        histories.sequence.astype(np.int64),
         meanings.kinds.weight,
         meanings.kinds.sign,
         meanings.kinds.hides,

@@ -223,12 +223,11 @@ def aggregator(
     *,
     hedge: HedgeWeights,
     share: float,
-    low: float,
-    high: float,
+    bounds: tuple[float, float],
 ) -> Aggregator:
-    """Return the named aggregator of ``size`` experts."""
+    """Return the named aggregator of ``size`` experts, whose predictions are within ``bounds``."""
     if name == "stack":
-        return Stack(size, low, high)
+        return Stack(size, *bounds)
     if name == "hedge":
         return Hedge(hedge)
     if name == "boa":

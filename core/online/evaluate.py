@@ -11,7 +11,7 @@ import numpy as np
 from core.errors import ConfigError
 from core.online.model import OnlineModel
 from core.online.reports import Predicted
-from core.online.tables import ItemTable, Side, UserTable
+from core.online.tables import ItemTable, RatingRows, Side, UserTable
 from core.types import F64, I64, U64
 
 LEARN_CHUNK = 65_536
@@ -150,9 +150,8 @@ class OnlineRun:
         for part in _parts(rating.size, self._learn_chunk):
             sequence = np.arange(self._sequence, self._sequence + part.stop - part.start)
             self._sequence += part.stop - part.start
-            learned = self.model.learn(
-                self.users, self.items, user_ix[part], item_ix[part], rating[part], sequence + 1
-            )
+            ratings = RatingRows(user_ix[part], item_ix[part], rating[part], sequence + 1)
+            learned = self.model.learn(self.users, self.items, ratings)
             _put(said, part, learned)
             on_chunk(part.stop)
         return said

@@ -42,10 +42,10 @@ def _with_constructors(
     config: OnlineConfig,
 ) -> Iterator[tuple[str, list[int], Callable[..., ExpertGroup]]]:
     """Yield label, experts and constructor of each group, in the order of their columns."""
-    seed, beta, rho, clip = config.seed, config.beta, config.rho, config.clip
+    seed = config.seed
     build: dict[str, Callable[..., ExpertGroup]] = {
-        "nn_apa": partial(PassiveAggressiveGroup, seed=seed, beta=beta, rho=rho, clip=clip),
-        "nn_apa_full": partial(FullMatrixGroup, seed=seed, beta=beta, rho=rho, clip=clip),
+        "nn_apa": partial(PassiveAggressiveGroup, config=config),
+        "nn_apa_full": partial(FullMatrixGroup, config=config),
         "biased": partial(BiasedGroup, seed=seed),
         "resolved": partial(ResolvedGroup, seed=seed),
         "kalman": partial(KalmanGroup, seed=seed),

@@ -26,11 +26,12 @@ from core.online.tables import (
     RECENT,
     Batch,
     ItemTable,
+    RatingRows,
     Side,
     UserTable,
 )
 from core.scale import HIGHEST, LOWEST
-from core.types import F32, F64, I64, U64
+from core.types import F32, F64, U64
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -59,11 +60,10 @@ class OnlineModel:
             size,
             hedge=self._hedge,
             share=config.share,
-            low=self._bounds[0],
-            high=self._bounds[1],
+            bounds=self._bounds,
         )
         self._intervals = Intervals(*self._bounds)
-        self._scorer = Scorer(self._places())
+        self._scorer = Scorer(self._places(), self._bounds)
 
     def _places(self) -> list[Place]:
         """Return the columns of each expert's parameters, in the order of the set."""
@@ -99,19 +99,11 @@ class OnlineModel:
 
     # --- learn and predict ------------------------------------------------------------------------
 
-    def learn(
-        self,
-        users: UserTable,
-        items: ItemTable,
-        user_ix: I64,
-        item_ix: I64,
-        rating: F64,
-        sequence: I64,
-    ) -> Learned:
-        """Predict, then learn, n ratings in order; arrays (n,), ratings on their own scale."""
-        user_ix, item_ix = _plain(user_ix, np.int64), _plain(item_ix, np.int64)
-        rating, sequence = _plain(rating, np.float64), _plain(sequence, np.int64)
-        self._check_batch(users, items, user_ix, item_ix, rating, sequence)
+    def learn(self, users: UserTable, items: ItemTable, ratings: RatingRows) -> Learned:
+        """Predict, then learn, the ratings in order."""
+        user_ix, item_ix = _plain(ratings.user_ix, np.int64), _plain(ratings.item_ix, np.int64)
+        rating, sequence = _plain(ratings.rating, np.float64), _plain(ratings.sequence, np.int64)
+        self._check_batch(users, items, RatingRows(user_ix, item_ix, rating, sequence))
         inside = self.config.scale.inside(rating)
         mean = np.empty(rating.size)
         kernels.running_mean(inside, self._mean, mean)
@@ -174,7 +166,7 @@ class OnlineModel:
         mean = (3.0 + float(self._mean[0])) / (1.0 + float(self._mean[1]))
         user, formula = user_row[self._scorer.columns], self._aggregator.formula()
         part = self._scorer.item_part(items, formula) if item_part is None else item_part
-        return self._scorer.scores(user, items, mean, self._bounds, formula, part)
+        return self._scorer.scores(user, items, mean, formula, part)
 
     def _native(self, out: F64, interval: F64, clipped: F64) -> tuple[F64, ...]:
         both, bounds = self._bounded(out), self._bounded(interval)
@@ -196,17 +188,10 @@ class OnlineModel:
         native = scale.native(inside)
         return np.clip(native, scale.low, scale.high) if self.config.clip else native
 
-    def _check_batch(
-        self,
-        users: UserTable,
-        items: ItemTable,
-        user_ix: I64,
-        item_ix: I64,
-        rating: F64,
-        sequence: I64,
-    ) -> None:
+    def _check_batch(self, users: UserTable, items: ItemTable, ratings: RatingRows) -> None:
         """Raise ShapeError for a batch that would make a kernel write out of bounds."""
-        if not user_ix.size == item_ix.size == rating.size == sequence.size:
+        user_ix, item_ix, rating = ratings.user_ix, ratings.item_ix, ratings.rating
+        if not user_ix.size == item_ix.size == rating.size == ratings.sequence.size:
             raise ShapeError("user_ix, item_ix, rating and sequence must have equal lengths")
         if users.rows.shape[1] != self.width or items.rows.shape[1] != self.width:
             raise ShapeError(f"rows must be {self.width} wide: make the tables with this model")
@@ -217,7 +202,7 @@ class OnlineModel:
             scale = self.config.scale
             raise ShapeError(f"ratings must be numbers on the scale {scale.low:g}..{scale.high:g}")
 
-    def _on_scale(self, rating: F64) -> bool:
+    def _on_scale(self, rating: F64 | F32) -> bool:
         """Return whether all ratings are on the scale.
 
         A single rating off the scale, or NaN, would stay in the rows and the state for ever.

@@ -11,6 +11,7 @@ import numpy as np
 from core.errors import ConfigError
 from core.kernels import full_matrix, passive_aggressive
 from core.kernels.passive_aggressive import EXPERT, Experts
+from core.online.config import OnlineConfig
 from core.online.experts import PassiveAggressive
 from core.online.group import COORDINATES, Place
 from core.online.layout import columns
@@ -67,23 +68,16 @@ class _NonNegativeGroup:
     """Common base of all non-negative experts: columns, initial values and the prediction u.v."""
 
     def __init__(
-        self,
-        experts: Sequence[PassiveAggressive],
-        *,
-        first_number: int,
-        seed: int,
-        beta: float,
-        rho: float | None,
-        clip: bool,
+        self, experts: Sequence[PassiveAggressive], *, first_number: int, config: OnlineConfig
     ) -> None:
         for expert in experts:
             check(expert)
         self._experts = tuple(experts)
-        self._table = expert_table(experts, first_number, seed)
-        self._first_number, self._seed = first_number, seed
-        self._log_beta = float(np.log(beta))
-        self._rho = 1.0 if rho is None else float(rho)
-        self._bounds = (LOWEST, HIGHEST) if clip else (-np.inf, np.inf)
+        self._table = expert_table(experts, first_number, config.seed)
+        self._first_number, self._seed = first_number, config.seed
+        self._log_beta = float(np.log(config.beta))
+        self._rho = 1.0 if config.rho is None else float(config.rho)
+        self._bounds = (LOWEST, HIGHEST) if config.clip else (-np.inf, np.inf)
         self.size = len(experts)
         self.width = sum(map(columns, experts))
         self.state: dict[str, F64] = {"updates": np.zeros(self.size)}
@@ -124,18 +118,9 @@ class PassiveAggressiveGroup(_NonNegativeGroup):
     """SGD, NN-PA and diagonal NN-APA; with ``rho``, the sampled updates of NN-APA(m)."""
 
     def __init__(
-        self,
-        experts: Sequence[PassiveAggressive],
-        *,
-        first_number: int,
-        seed: int,
-        beta: float,
-        rho: float | None,
-        clip: bool,
+        self, experts: Sequence[PassiveAggressive], *, first_number: int, config: OnlineConfig
     ) -> None:
-        super().__init__(
-            experts, first_number=first_number, seed=seed, beta=beta, rho=rho, clip=clip
-        )
+        super().__init__(experts, first_number=first_number, config=config)
         self.state["log_weights"] = np.zeros(self.size)
         widest = max(expert.rank for expert in experts)
         self._scratch = np.empty((2, widest), dtype=np.float32)
@@ -167,23 +152,14 @@ class FullMatrixGroup(_NonNegativeGroup):
     """NN-APA with the full matrix; the accumulators are the packed upper triangle of H."""
 
     def __init__(
-        self,
-        experts: Sequence[PassiveAggressive],
-        *,
-        first_number: int,
-        seed: int,
-        beta: float,
-        rho: float | None,
-        clip: bool,
+        self, experts: Sequence[PassiveAggressive], *, first_number: int, config: OnlineConfig
     ) -> None:
-        if rho is not None:
+        if config.rho is not None:
             raise ConfigError("the full matrix has no sampled updates (rho): use metric='diag'")
         widest = max(expert.rank for expert in experts)
         if widest > full_matrix.NODES:
             raise ConfigError(f"the full matrix goes up to rank {full_matrix.NODES}, not {widest}")
-        super().__init__(
-            experts, first_number=first_number, seed=seed, beta=beta, rho=rho, clip=clip
-        )
+        super().__init__(experts, first_number=first_number, config=config)
         self._squares = np.empty(5 * widest * widest)
         self._work = np.empty((5 + widest) * full_matrix.NODES)
 

@@ -24,7 +24,9 @@ class _Columns(NamedTuple):
 class Scorer:
     """Knows the columns of the parameters, both in whole rows and in narrow ones."""
 
-    def __init__(self, places: list[Place]) -> None:
+    def __init__(self, places: list[Place], bounds: tuple[float, float]) -> None:
+        """``bounds`` are those of an expert's prediction."""
+        self._bounds = bounds
         head = list(range(FIRST_GROUP_COLUMN))
         columns, bias, first = head, [], []
         for place in places:
@@ -50,7 +52,6 @@ class Scorer:
         user: F32,
         items: F32,
         mean: float,
-        bounds: tuple[float, float],
         formula: Formula,
         item_part: F32,
     ) -> F32:
@@ -63,7 +64,7 @@ class Scorer:
             items,
             mean,
             *self._places,
-            *bounds,
+            *self._bounds,
             formula.parts,
             formula.slope,
             formula.curvature,

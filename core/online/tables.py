@@ -54,8 +54,20 @@ class UserTable:
 
 
 @dataclass(frozen=True)
+class RatingRows:
+    """n ratings to learn, in order and on their own scale; all arrays (n,)."""
+
+    user_ix: I64
+    """Rows of the tables."""
+    item_ix: I64
+    rating: F64 | F32
+    sequence: I64
+    """Numbers of the events, the counters of every random draw."""
+
+
+@dataclass(frozen=True)
 class Batch:
-    """n ratings in order; all arrays are (n,).
+    """n ratings as the groups of experts learn them; all arrays are (n,).
 
     user_ix, item_ix i64: rows of the tables · rating f64 on the internal scale 1..5 · sequence i64:
     event numbers, the counters of every random draw · mean f64: the running mean rating *before*

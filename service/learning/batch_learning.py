@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from core.meaning import RATING
+from core.online.tables import RatingRows
 from core.transitions.journal import STEP_BYTES, USER_BYTES
 from core.types import I64
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch, contexts, history_runs, impressions
 from service.learning.click_through import ClickThrough
 from service.learning.commit_size import COMMAND_BYTES, KEY_BYTES, CommitSize
-from service.learning.learning_step import Ratings, Touched, learn_ratings
+from service.learning.learning_step import Touched, learn_ratings
 from service.learning.outcome import Outcome
 from service.learning.state.memory import Memory
 from service.store.log.change import NO_ITEMS
@@ -133,10 +134,10 @@ class BatchLearning:
         if not batch.rating.size:
             return None
         at = batch.rating + backlog.at
-        ratings = Ratings(
-            slot=batch.slots[batch.user[batch.rating]],
-            item=backlog.item[at],
-            value=backlog.value[at],
+        ratings = RatingRows(
+            user_ix=batch.slots[batch.user[batch.rating]],
+            item_ix=backlog.item[at],
+            rating=backlog.value[at],
             sequence=backlog.sequence[at],
         )
         return learn_ratings(self._memory.model, self._memory.users, self._memory.items, ratings)

@@ -10,22 +10,11 @@ from llvmlite import binding
 from core.counters import Counters
 from core.online.model import OnlineModel
 from core.online.reports import Learned
-from core.online.tables import Side
+from core.online.tables import RatingRows, Side
 from core.rng import id_hashes
 from core.transitions.table import Taken, Transitions, no_latest
-from core.types import F32, I64
+from core.types import I64
 from service.learning.state.rows import ItemRows, UserRows
-
-
-@dataclass(frozen=True)
-class Ratings:
-    """n ratings in the order of the log; all arrays (n,)."""
-
-    slot: I64
-    """Slot of the user in ``UserRows``."""
-    item: I64
-    value: F32
-    sequence: I64
 
 
 @dataclass(frozen=True)
@@ -38,20 +27,13 @@ class Touched:
 
 
 def learn_ratings(
-    model: OnlineModel, users: UserRows, items: ItemRows, ratings: Ratings
+    model: OnlineModel, users: UserRows, items: ItemRows, ratings: RatingRows
 ) -> Touched:
-    """Learn the ratings; return which rows changed."""
-    touched = distinct(ratings.item)
+    """Learn ratings, whose users have slots in ``users``; return which rows changed."""
+    touched = distinct(ratings.item_ix)
     items.take(touched)
-    learned = model.learn(
-        users.table,
-        items.table,
-        ratings.slot,
-        ratings.item,
-        ratings.value.astype(np.float64),
-        ratings.sequence,
-    )
-    return Touched(distinct(ratings.slot), touched, learned)
+    learned = model.learn(users.table, items.table, ratings)
+    return Touched(distinct(ratings.user_ix), touched, learned)
 
 
 def distinct(numbers: I64) -> I64:
@@ -80,7 +62,8 @@ def warm_up(model: OnlineModel) -> None:
     users, items = model.user_table(1), model.item_table(1)
     users.rows[:] = model.start(Side.USER, id_hashes(["a"]))
     items.rows[:] = model.start(Side.ITEM, id_hashes(["a"]))
-    model.learn(users, items, zero, zero, np.full(1, model.config.scale.low), zero)
+    rating = np.full(1, model.config.scale.low)
+    model.learn(users, items, RatingRows(zero, zero, rating, zero))
 
 
 def machine() -> str:

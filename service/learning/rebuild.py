@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from core.meaning import RATING
 from core.online.model import OnlineModel
+from core.online.tables import RatingRows
 from core.popularity import WIDTH
 from core.types import I64
 from service import configs
 from service.learning.external_sort import ExternalSort
-from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
+from service.learning.learning_step import changed_arrays, learn_ratings, machine
 from service.learning.state.counters import ItemCounters
 from service.learning.state.horizon import Horizon
 from service.learning.state.rows import ItemRows, UserRows
@@ -274,10 +275,10 @@ class PartitionRebuild:
         rated = window["kind"] == RATING
         if not rated.any():
             return
-        new = Ratings(
-            slot=slots[rated],
-            item=window["item"][rated].astype(np.int64),
-            value=window["value"][rated].copy(),
+        new = RatingRows(
+            user_ix=slots[rated],
+            item_ix=window["item"][rated].astype(np.int64),
+            rating=window["value"][rated].copy(),
             sequence=window["sequence"][rated].copy(),
         )
         touched = learn_ratings(self._model, self._users, self._items, new)

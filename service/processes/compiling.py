@@ -21,7 +21,7 @@ from core.labels.exmlds import Exmlds
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineModel
-from core.online.tables import Side
+from core.online.tables import RatingRows, Side
 from core.rng import id_hashes
 from core.snapshot import Snapshot, blob, mapped
 from core.stack.choices import Choice, choices_of
@@ -69,7 +69,7 @@ def _learn_a_little(config: OnlineConfig) -> None:
     items.rows[:3] = model.start(Side.ITEM, id_hashes("xyz"))
     rating = (1 + ids).astype(np.float64)
     sequence = np.arange(1, n + 1, dtype=np.int64)
-    model.learn(users, items, ids, ids[::-1].copy(), rating, sequence)
+    model.learn(users, items, RatingRows(ids, ids[::-1].copy(), rating, sequence))
     model.predict(users.rows[:1], items.rows[:1])
     parameters = model.parameters(items.rows)
     # writeable in a learner, read-only in a snapshot: numba compiles a kernel for each

@@ -64,5 +64,5 @@ def state_of(
     """Return the state for a history; records after ``through``, if given, are left out."""
     history = columns(answer.records)
     newest = int(history.sequence[-1]) if history.sequence.size else 0
-    read = preferences(*history, meanings, trimmed=answer.trimmed, through=through)
+    read = preferences(history, meanings, trimmed=answer.trimmed, through=through)
     return UserState(read, answer.watermark, newest, row=answer.row)

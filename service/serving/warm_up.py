@@ -14,7 +14,7 @@ from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import preferences
 from core.batch.row_objective import diagonalised
 from core.batch.takers import Takers
-from core.meaning import EventMeanings
+from core.meaning import EventMeanings, HistoryColumns
 from core.mixture import mixed
 from core.stack.logit import Logit
 from core.types import F32, I32
@@ -40,7 +40,7 @@ Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 def rank_once() -> None:
     """Rank three made-up items with every kernel; arrays are read-only, like those of snapshots."""
     numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
-    own = preferences(numbers, ratings, _ones(2), numbers, EventMeanings())
+    own = preferences(HistoryColumns(numbers, ratings, _ones(2), numbers), EventMeanings())
     losses: tuple[RowLoss, ...] = ("square", "logistic")
     for loss in losses:
         row = diagonalised(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.online.model import OnlineModel
-from core.online.tables import Side
+from core.online.tables import RatingRows, Side
 from core.rng import id_hashes
 from core.scale import Scale
 
@@ -36,7 +36,7 @@ class World:
 
     def learn(self, stream, first=0, last=None):
         part = [column[first:last] for column in stream]
-        return self.model.learn(self.users, self.items, *part)
+        return self.model.learn(self.users, self.items, RatingRows(*part))
 
     def predict(self):
         """Return the predictions of all pairs."""

@@ -5,7 +5,7 @@ import pytest
 
 from core.batch.preferences import preferences
 from core.errors import DataError
-from core.meaning import EventMeanings, KindTable
+from core.meaning import EventMeanings, HistoryColumns, KindTable
 from core.steps import LATEST, latest, latest_items, steps_of
 
 MEANINGS = EventMeanings(KindTable.of([(5, 1.0, 1, True), (6, 0.0, 0, False), (7, 2.0, -1, True)]))
@@ -29,10 +29,10 @@ def events(rng, n):
 def test_latest_items_are_those_of_the_newest_steps(n):
     rng = np.random.default_rng(n)
     item, kind, value, sequence = events(rng, n)
-    by_time = np.argsort(sequence)
+    history, by_time = HistoryColumns(item, kind, value, sequence), np.argsort(sequence)
     steps = [int(item[at]) for at in by_time if kind[at] != 6]
-    assert latest_items(item, kind, sequence, MEANINGS).tolist() == naive(steps)
-    assert preferences(item, kind, value, sequence, MEANINGS).latest.tolist() == naive(steps)
+    assert latest_items(history, MEANINGS).tolist() == naive(steps)
+    assert preferences(history, MEANINGS).latest.tolist() == naive(steps)
 
 
 def test_no_more_than_the_latest_are_kept():

@@ -14,7 +14,7 @@ from core.batch.content.encoder import Described, DocumentEncoder
 from core.batch.preferences import preferences
 from core.features import Column, FeatureEncoder
 from core.interactions import Interactions, from_pairs
-from core.meaning import RATING, EventMeanings
+from core.meaning import RATING, EventMeanings, HistoryColumns
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
@@ -113,7 +113,8 @@ def history(liked: list[int], disliked: list[int]) -> Any:
 
 def read_history(stored: Any) -> Any:
     order = np.arange(1, stored.size + 1)
-    return preferences(stored["item"], stored["kind"], stored["value"], order, EventMeanings())
+    columns = HistoryColumns(stored["item"], stored["kind"], stored["value"], order)
+    return preferences(columns, EventMeanings())
 
 
 def user_row() -> Any:

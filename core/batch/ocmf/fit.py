@@ -18,7 +18,7 @@ from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import laplacian, similarity
 from core.batch.ocmf.side import CHUNKS, FeatureMatrix, Pairs, Side
 from core.batch.ocmf.start import start_items, with_negatives
-from core.batch.ocmf.subproblem import Subproblem
+from core.batch.ocmf.subproblem import Partners, Subproblem
 from core.batch.ocmf.trust_region import Minimum, gradient_descent, trust_region_newton
 from core.batch.weighting import mean_count, mean_weight, scaled_reg
 from core.errors import Diverged, ShapeError
@@ -101,11 +101,9 @@ class OcmfFit:
 
         Return f there, or raise Diverged if it is not finite.
         """
-        problem = self._problem(self.pairs, self.loss, self.side, self.items, self.item_weight)
+        problem = self._problem(self.pairs, self.loss, self.side, self._fixed_items)
         if self._has_rows_alone(self.side):
-            self.parameters = self._rows(
-                self.listed, self.side, self.items, self.item_weight, self.parameters
-            )
+            self.parameters = self._rows(self.listed, self.side, self._fixed_items, self.parameters)
             value = problem.at(self.parameters).value
         else:
             minimum = self._solved(problem, self.parameters)
@@ -118,11 +116,11 @@ class OcmfFit:
 
     def solve_items(self) -> None:
         """Solve the items for fixed users."""
-        side, users = self.item_side, self.users
+        side, users = self.item_side, Partners(self.users, self.side.weight)
         if self._has_rows_alone(side):
-            self.items = self._rows(self.columns, side, users, self.side.weight, self.items)
+            self.items = self._rows(self.columns, side, users, self.items)
             return
-        problem = self._problem(*self._of_items, side, users, self.side.weight)
+        problem = self._problem(*self._of_items, side, users)
         self.items = self._solved(problem, self.items).place.astype(np.float32)
 
     def fold_in(self, pairs: Interactions, links: Any) -> F32:
@@ -142,11 +140,12 @@ class OcmfFit:
             pull = np.asarray(2.0 * self.side.graph * (near @ self.users), np.float32)
         side = Side(np.ones(pairs.n_users, np.float32), reg)
         start = np.zeros((pairs.n_users, self.items.shape[1]), np.float32)
+        items = Partners(self.items, self.item_weight, pull)
         if self.config.row_loss is None:
             pairs_and_loss = Pairs(pairs), self._loss(pairs)
-            problem = self._problem(*pairs_and_loss, side, self.items, self.item_weight, pull)
+            problem = self._problem(*pairs_and_loss, side, items)
             return _newton(problem, start, FINAL).place.astype(np.float32)
-        return self._rows(pairs, side, self.items, self.item_weight, start, pull=pull, effort=FINAL)
+        return self._rows(pairs, side, items, start, FINAL)
 
     @cached_property
     def _of_items(self) -> tuple[Pairs, Loss]:
@@ -160,24 +159,8 @@ class OcmfFit:
         supported = self.config.solver == "newton" and self.config.row_loss is not None
         return supported and side.features is None and side.laplacian is None
 
-    def _problem(
-        self,
-        pairs: Pairs,
-        loss: Loss,
-        side: Side,
-        partners: F32,
-        partner_weight: F32,
-        pull: F32 | None = None,
-    ) -> Subproblem:
-        return Subproblem(
-            pairs,
-            loss,
-            side,
-            partners=partners,
-            partner_weight=partner_weight,
-            target=self.config.target,
-            pull=pull,
-        )
+    def _problem(self, pairs: Pairs, loss: Loss, side: Side, fixed: Partners) -> Subproblem:
+        return Subproblem(pairs, loss, side, fixed, target=self.config.target)
 
     def _solved(self, problem: Subproblem, start: F32) -> Minimum:
         """Return an approximate minimum of a whole side."""
@@ -189,15 +172,13 @@ class OcmfFit:
         self,
         pairs: Interactions,
         side: Side,
-        partners: F32,
-        partner_weight: F32,
+        fixed: Partners,
         start: F32,
-        *,
-        pull: F32 | None = None,
         effort: Effort = ROWS,
     ) -> F32:
         """Solve independent rows, in the basis where the partners' Gram matrix is diagonal."""
-        target = self.config.target
+        target, partners, pull = self.config.target, fixed.rows, fixed.pull
+        partner_weight = fixed.weight
         gram, basis = spectrum((partner_weight[:, None] * partners).T @ partners)
         every = (2.0 * target) * side.weight[:, None] * (partner_weight @ partners)
         rows = np.ascontiguousarray(start @ basis)
@@ -220,6 +201,10 @@ class OcmfFit:
             *effort,
         )
         return np.ascontiguousarray(rows @ basis.T)
+
+    @property
+    def _fixed_items(self) -> Partners:
+        return Partners(self.items, self.item_weight)
 
     @property
     def item_weight(self) -> F32:

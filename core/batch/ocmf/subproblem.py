@@ -7,6 +7,7 @@ Algorithms 1, 2 and 3 of the paper: value, gradient and Hessian-vector product i
 pairs. The classes here implement the protocols of ``trust_region.py``; ``at(W)`` returns a point.
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,24 +21,25 @@ from core.batch.ocmf.side import Pairs, Side
 Floats = NDArray[np.floating[Any]]
 
 
-class Subproblem:
-    """f as a function of W.
+@dataclass(frozen=True)
+class Partners:
+    """The other side, which stays fixed."""
 
-    ``partners`` are the other side's rows, with weights ``partner_weight`` (q).
-    ``pull`` (the shape of W, or None) is the linear term that linked users with fixed vectors add.
-    """
+    rows: Floats
+    """H."""
+    weight: Floats
+    """q, the weight of an unobserved pair of each of them."""
+    pull: Floats | None = None
+    """The linear term that linked users with fixed vectors add, (the shape of W)."""
+
+
+class Subproblem:
+    """f as a function of W."""
 
     def __init__(
-        self,
-        pairs: Pairs,
-        loss: Loss,
-        side: Side,
-        *,
-        partners: Floats,
-        partner_weight: Floats,
-        target: float,
-        pull: Floats | None = None,
+        self, pairs: Pairs, loss: Loss, side: Side, fixed: Partners, *, target: float
     ) -> None:
+        partners, partner_weight, pull = fixed.rows, fixed.weight, fixed.pull
         self.pairs, self.loss, self.side = pairs, loss, side
         self.partners, self.target = partners, target
         weighted = partner_weight[:, None] * partners

@@ -5,7 +5,7 @@ import numpy as np
 from core.meaning import RATING, EventMeanings
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
-from core.online.tables import Side
+from core.online.tables import RatingRows, Side
 from core.popularity import WIDTH
 from core.rng import id_hashes
 from core.transitions.table import no_latest
@@ -77,14 +77,8 @@ class StreamLearner:
         value, time_ms = events.value[part], events.time_ms[part]
         rated = np.flatnonzero(kind == RATING)
         self._begin(np.unique(item[rated]))
-        self._model.learn(
-            self._users,
-            self._items,
-            user[rated],
-            item[rated],
-            value[rated].astype(np.float64),
-            rated + part.start + 1,
-        )
+        ratings = RatingRows(user[rated], item[rated], value[rated], rated + part.start + 1)
+        self._model.learn(self._users, self._items, ratings)
         self._counters.learn(item, kind, value, time_ms)
         slots, of_user = np.unique(user, return_inverse=True)
         self._transitions.learn(

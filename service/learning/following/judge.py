@@ -124,7 +124,7 @@ class Judge:
         if sighting.time_ms < self._newest_ms - LATE_MS:
             return None
         known = preferences(
-            *columns(stored.records),
+            columns(stored.records),
             self._meanings,
             trimmed=stored.trimmed,
             through=sighting.follows,

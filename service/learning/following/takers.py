@@ -119,7 +119,7 @@ class FollowedTakers:
             records = live(history, deleted)
             if records.size and int(sequences(records).max()) > watermark:
                 self._late[user] = None
-            row = preferences(*columns(records), self._meanings, through=watermark)
+            row = preferences(columns(records), self._meanings, through=watermark)
             self._rows.pop(user, None)
             if _others(row.item_ix[row.target > 0.0], learned).any():
                 self._rows[user] = Preferences(row.item_ix, row.weight, row.target, _NOTHING)

@@ -3,12 +3,13 @@
 ``histories`` interprets the records; ``keys.py`` says where they are stored.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.types import F32, I64, U8
+from core.meaning import HistoryColumns
+from core.types import I64, U8
 
 HISTORY = np.dtype(
     [
@@ -39,15 +40,6 @@ def sequences(history: NDArray[np.void]) -> I64:
     """Return the sequence (n,) of each history record."""
     low = history["sequence_low"].astype(np.int64)
     return low | (history["sequence_high"].astype(np.int64) << 32)
-
-
-class HistoryColumns(NamedTuple):
-    """What rankers read in n history records."""
-
-    item: NDArray[np.uint32]
-    kind: U8
-    value: F32
-    sequence: I64
 
 
 def columns(history: NDArray[np.void]) -> HistoryColumns:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from core.batch.preferences import preference_rows
 from core.features import FeatureEncoder
 from core.interactions import Interactions
-from core.meaning import EventMeanings
+from core.meaning import EventMeanings, HistoryColumns
 from core.types import I64
 from service.store.profiles.history_reader import Histories
 from service.training.data.cuts import Cut
@@ -66,13 +66,11 @@ class Split:
         self, page: Histories, chosen: NDArray[np.bool_]
     ) -> tuple[Interactions, Interactions]:
         records = page.records[chosen]
+        # the records of a user are already in order
+        order, item = np.arange(len(records)), records["item"].astype(np.int64)
         return preference_rows(
             page.user_ix[chosen],
-            records["item"].astype(np.int64),
-            records["kind"],
-            records["value"],
-            # the records of a user are already in order
-            np.arange(len(records)),
+            HistoryColumns(item, records["kind"], records["value"], order),
             self._meanings,
             n_users=len(page.users),
             n_items=self._reader.n_items,

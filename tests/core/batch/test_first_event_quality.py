@@ -13,7 +13,7 @@ from core.batch.ranker import rank
 from core.batch.shrinkage import choose_shrinkage
 from core.gate import paired_interval
 from core.interactions import from_pairs
-from core.meaning import EventMeanings
+from core.meaning import EventMeanings, HistoryColumns
 from core.ranking_metrics import hits, ndcg
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "ml-1m" / "ratings.csv.gz"
@@ -40,10 +40,7 @@ def read(of):
     user, item, rating = (column[of] for column in events())
     return preference_rows(
         user,
-        item,
-        np.zeros(user.size, np.uint8),
-        rating,
-        np.arange(user.size),
+        HistoryColumns(item, np.zeros(user.size, np.uint8), rating, np.arange(user.size)),
         EventMeanings(),
         n_users=int(events()[0].max()) + 1,
         n_items=int(events()[1].max()) + 1,

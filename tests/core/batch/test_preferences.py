@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.kernels.evidence import evidence
-from core.meaning import EventMeanings, KindTable
+from core.meaning import EventMeanings, HistoryColumns, KindTable
 from tests.core import reference_evidence as reference
 
 VIEW, LIKE, DISLIKE, PURCHASE, IMPRESSION = 1, 3, 4, 5, 6
@@ -35,10 +35,12 @@ def read(
     order = list(range(len(events))) if order is None else order
     item, kind, value = (np.array([events[at][part] for at in order]) for part in range(3))
     return preferences(
-        item.astype(np.uint32),
-        kind.astype(np.uint8),
-        value.astype(np.float32),
-        np.array(order, np.int64),
+        HistoryColumns(
+            item.astype(np.uint32),
+            kind.astype(np.uint8),
+            value.astype(np.float32),
+            np.array(order, np.int64),
+        ),
         READING,
         **more,
     )
@@ -110,10 +112,12 @@ def test_many_users_at_once_equal_one_by_one(histories) -> None:
     columns = np.array(events, np.int64).reshape(-1, 4)
     learned, seen = preference_rows(
         columns[:, 0],
-        columns[:, 1],
-        columns[:, 2].astype(np.uint8),
-        columns[:, 3].astype(np.float32),
-        np.arange(len(events)),
+        HistoryColumns(
+            columns[:, 1],
+            columns[:, 2].astype(np.uint8),
+            columns[:, 3].astype(np.float32),
+            np.arange(len(events)),
+        ),
         READING,
         n_users=len(histories),
         n_items=4,

@@ -155,7 +155,7 @@ def test_mixtures_agree_with_their_naive_twins(n, m, seed, name, share):
 def test_prediction_after_learning_is_the_next_output_of_learning(name):
     clipped, known, rating = stream(80, 3)
     hedge = HedgeWeights(3, beta=0.99, share=0.001, wanted=name == "hedge")
-    model = aggregator(name, 3, hedge=hedge, share=0.001, low=1.0, high=5.0)
+    model = aggregator(name, 3, hedge=hedge, share=0.001, bounds=(1.0, 5.0))
 
     def learn(part):
         out = np.empty((len(rating[part]), 2))
@@ -173,7 +173,7 @@ def test_prediction_after_learning_is_the_next_output_of_learning(name):
 def test_every_aggregator_beats_the_plain_mean_of_unequal_experts(name):
     clipped, known, rating = stream(4_000, 5, seed=3)
     hedge = HedgeWeights(5, beta=0.9, share=0.0, wanted=True)
-    model = aggregator(name, 5, hedge=hedge, share=0.0, low=1.0, high=5.0)
+    model = aggregator(name, 5, hedge=hedge, share=0.0, bounds=(1.0, 5.0))
     out = np.empty((4_000, 2))
     model.learn(clipped, known, rating, hedge.follow(clipped, rating), out)
     plain = abs(known[:, 0] - rating).mean()

@@ -5,7 +5,7 @@ from core.kernels.online_scores import online_scores
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, PassiveAggressive
 from core.online.model import OnlineModel
-from core.online.tables import Side
+from core.online.tables import RatingRows, Side
 from core.rng import id_hashes
 from core.scale import Scale
 from tests.core import reference_online_scores
@@ -22,7 +22,7 @@ def a_learned_model(experts, aggregator="stack", n=4_000, n_users=40, n_items=60
     items.rows[:] = model.start(Side.ITEM, id_hashes(f"i{n}" for n in range(n_items)))
     user, item = rng.integers(n_users, size=n), rng.integers(n_items, size=n)
     rating = np.clip(5 + 3 * np.sin(user + item) + rng.normal(size=n), 0, 10)
-    model.learn(users, items, user, item, rating, np.arange(1, n + 1))
+    model.learn(users, items, RatingRows(user, item, rating, np.arange(1, n + 1)))
     return model, users.rows, items.rows
 
 

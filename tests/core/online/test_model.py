@@ -10,7 +10,7 @@ from core.errors import ConfigError, ShapeError, StateMismatch
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
 from core.online.model import OnlineModel
-from core.online.tables import RECENT, Side
+from core.online.tables import RECENT, RatingRows, Side
 from core.rng import id_hashes
 from core.scale import Scale
 from tests.core.contract import World, stream
@@ -152,7 +152,7 @@ def test_a_batch_that_does_not_fit_is_refused_and_changes_nothing(change, said):
         "sequence": np.array([1]),
     }
     with pytest.raises(ShapeError, match=said):
-        world.model.learn(world.users, world.items, **(batch | change))
+        world.model.learn(world.users, world.items, RatingRows(**(batch | change)))
     assert world.bits() == before
 
 
@@ -161,7 +161,8 @@ def test_the_ends_of_a_scale_may_have_been_rounded_to_float32():
     rounded = np.array([0.1, 0.3], dtype=np.float32).astype(np.float64)
     assert rounded[1] > 0.3
     pair = np.array([0, 1]), np.array([0, 1])
-    learned = world.model.learn(world.users, world.items, *pair, rounded, np.array([1, 2]))
+    ratings = RatingRows(*pair, rounded, np.array([1, 2]))
+    learned = world.model.learn(world.users, world.items, ratings)
     assert (learned.high <= 0.3).all()
 
 
@@ -169,7 +170,7 @@ def test_tables_and_rows_of_another_width_are_refused():
     world = World.start(OnlineConfig())
     other = OnlineModel(OnlineConfig(experts=PAPER_SMALL))
     with pytest.raises(ShapeError, match="make the tables with this model"):
-        world.model.learn(other.user_table(20), world.items, *stream(n=1))
+        world.model.learn(other.user_table(20), world.items, RatingRows(*stream(n=1)))
     with pytest.raises(ShapeError, match="equal shape"):
         world.model.predict(world.users.rows[:2], world.items.rows[:3])
     with pytest.raises(ShapeError, match="equal shape"):
@@ -264,7 +265,8 @@ def test_the_median_like_output_has_the_smaller_absolute_error_on_skewed_ratings
     n = 4_000
     rating = np.where(rng.random(n) < 0.25, 1.0, 5.0)
     pairs = rng.integers(0, 20, n), rng.integers(0, 15, n)
-    said = world.model.learn(world.users, world.items, *pairs, rating, np.arange(n))
+    ratings = RatingRows(*pairs, rating, np.arange(n))
+    said = world.model.learn(world.users, world.items, ratings)
     late = slice(n // 2, None)
     assert abs(said.rating - rating)[late].mean() < abs(said.mean - rating)[late].mean()
     assert ((said.mean - rating)[late] ** 2).mean() < ((said.rating - rating)[late] ** 2).mean()

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from core.errors import ConfigError
+from core.online.config import OnlineConfig
 from core.online.experts import PassiveAggressive
 from core.online.nn_apa import FullMatrixGroup, PassiveAggressiveGroup
 from core.online.tables import Side
@@ -9,7 +10,8 @@ from core.rng import id_hashes
 
 
 def group(*experts, kind=PassiveAggressiveGroup, first_number=0, seed=0, rho=None):
-    return kind(experts, first_number=first_number, seed=seed, beta=0.999, rho=rho, clip=True)
+    config = OnlineConfig(experts=experts, seed=seed, beta=0.999, rho=rho, clip=True)
+    return kind(experts, first_number=first_number, config=config)
 
 
 def start(built, side=Side.USER, names="ab"):

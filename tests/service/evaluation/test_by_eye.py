@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.batch.preferences import preferences
+from core.meaning import HistoryColumns
 from core.online.model import OnlineModel
 from service import configs
 from service.evaluation.stream.events import read_events
@@ -68,7 +69,7 @@ class Served:
         """Return the ten items that somebody gets who has given one film five stars."""
         one = np.array([self.events.item_ids.index(film)])
         five, kind = np.array([5.0], np.float32), np.zeros(1, np.uint8)
-        known = preferences(one, kind, five, one, self.meanings)
+        known = preferences(HistoryColumns(one, kind, five, one), self.meanings)
         pool = Pool(np.ones(len(self.events.item_ids), np.bool_), known.seen)
         made = slate(self.lineup, Asker(known), pool, Wanted(k=10), lambda items: [])
         return [pick.item for pick in made.picks]

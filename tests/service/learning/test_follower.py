@@ -6,7 +6,7 @@ import pytest
 
 from core.batch.ocmf.users import StructuredUsers
 from core.online.model import OnlineModel
-from core.online.tables import Side
+from core.online.tables import RatingRows, Side
 from core.rng import id_hashes
 from service import configs
 from service.learning.following.catalogue import FollowedCatalogue
@@ -75,7 +75,8 @@ class Replica:
     def learn(self, event: Event, item: int, sequence: int) -> None:
         one = np.array([self.slots[event.user]])
         rating, number = np.array([event.value]), np.array([sequence])
-        self.model.learn(self.users, self.items, one, np.array([item]), rating, number)
+        ratings = RatingRows(one, np.array([item]), rating, number)
+        self.model.learn(self.users, self.items, ratings)
         self.popular[item] += event.value >= 4
         self.seen[event.user].add(item)
         if event.value >= 4 or event.value <= 2:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.batch.preferences import preferences
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
-from core.meaning import EventMeanings
+from core.meaning import EventMeanings, HistoryColumns
 from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
@@ -66,10 +66,12 @@ def test_partitions_and_pages_change_nothing_but_the_order(client, namespace, pa
     for user in {record.user for record in told}:
         own = [record for record in told if record.user == user]
         found = preferences(
-            np.array([r.item for r in own]),
-            np.array([r.kind for r in own], np.uint8),
-            np.array([r.value for r in own], np.float32),
-            np.arange(len(own)),
+            HistoryColumns(
+                np.array([r.item for r in own]),
+                np.array([r.kind for r in own], np.uint8),
+                np.array([r.value for r in own], np.float32),
+                np.arange(len(own)),
+            ),
             READING,
         )
         wanted[user] = list(

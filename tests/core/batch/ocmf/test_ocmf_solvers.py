@@ -11,6 +11,7 @@ from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.fit import DESCENT_STEPS, ROUND, OcmfFit
 from core.batch.ocmf.graph import laplacian, similarity
 from core.batch.ocmf.model import Ocmf, users_of
+from core.batch.ocmf.subproblem import Partners
 from core.batch.ocmf.trust_region import gradient_descent
 from core.errors import ConfigError
 from core.interactions import from_pairs
@@ -93,13 +94,13 @@ def test_gradient_descent_solves_both_sides(known):
     config = replace(CONFIG, graph=0.4)
     newton = OcmfFit(config, pairs, **given)
     fit = OcmfFit(replace(config, solver="gradient"), pairs, **given)
-    problem = fit._problem(fit.pairs, fit.loss, fit.side, fit.items, fit.item_weight)
+    problem = fit._problem(fit.pairs, fit.loss, fit.side, fit._fixed_items)
     users = descended(problem, fit.parameters)
     fit.solve_users()
     newton.solve_users()
     assert np.array_equal(fit.parameters, users)
     assert not np.array_equal(newton.parameters, users)
-    problem = fit._problem(*fit._of_items, fit.item_side, fit.users, fit.side.weight)
+    problem = fit._problem(*fit._of_items, fit.item_side, Partners(fit.users, fit.side.weight))
     items = descended(problem, fit.items)
     fit.solve_items()
     newton.solve_items()

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from core.batch.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
 from core.batch.ocmf.side import FeatureMatrix, Pairs, Side
-from core.batch.ocmf.subproblem import Subproblem
+from core.batch.ocmf.subproblem import Partners, Subproblem
 from core.interactions import from_pairs
 from core.kernels import ocmf as kernels
 from tests.core import reference_ocmf as reference
@@ -54,8 +54,7 @@ class Case:
             Pairs(from_pairs(*np.nonzero(labelled), n_users=m, n_items=n)),
             loss,
             side,
-            partners=H,
-            partner_weight=q,
+            Partners(H, q),
             target=target,
         )
         self.brute = lambda W: reference.objective(
@@ -116,8 +115,7 @@ def test_listed_negatives_need_no_unlabelled_pairs():
         Pairs(every),
         loss,
         Side(np.zeros(m), np.full(m, REG)),
-        partners=H,
-        partner_weight=np.ones(n),
+        Partners(H, np.ones(n)),
         target=0.0,
     )
 

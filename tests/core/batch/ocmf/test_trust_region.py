@@ -6,7 +6,7 @@ from scipy import sparse
 
 from core.batch.losses import LogisticLoss, SquareLoss
 from core.batch.ocmf.side import FeatureMatrix, Pairs, Side
-from core.batch.ocmf.subproblem import Subproblem
+from core.batch.ocmf.subproblem import Partners, Subproblem
 from core.batch.ocmf.trust_region import exact_step, gradient_descent, trust_region_newton
 from core.interactions import from_pairs
 from tests.core import reference_ocmf as reference
@@ -138,8 +138,7 @@ def one_side(loss, target, seed=0, m=12, n=9, k=4):
         Pairs(from_pairs(*np.nonzero(labelled), n_users=m, n_items=n)),
         loss,
         Side(p, np.full(m, 0.3)),
-        partners=H,
-        partner_weight=q,
+        Partners(H, q),
         target=target,
     )
     return problem, (H, labelled, p, q, target)
@@ -172,7 +171,7 @@ def test_the_preconditioner_saves_most_products(loss, known):
     p, q, H = rng.uniform(0.1, 0.9, m), rng.uniform(0.1, 0.9, n), rng.normal(size=(n, k))
     side, found = far_apart(known, p), []
     for make in (Subproblem, Unconditioned):
-        problem = make(Pairs(pairs), loss, side, partners=H, partner_weight=q, target=0.0)
+        problem = make(Pairs(pairs), loss, side, Partners(H, q), target=0.0)
         start = np.zeros((side.n_parameters, k))
         found.append(trust_region_newton(problem, start, tolerance=1e-6, cg_steps=500))
     assert found[0].value == pytest.approx(found[1].value, rel=1e-6)
