@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.api import keys, operations
+from service.api import audit, keys, operations
 from service.api.catalogue import bulk, categories, user_export
 from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
@@ -64,6 +64,7 @@ ROUTERS = (
     operations.router,
     click_through.router,
     keys.router,
+    audit.router,
 )
 """All routers, in the order of the OpenAPI document."""
 

@@ -15,6 +15,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 EVENTS = {
+    "act_not_noted": "an operator's act is not in the audit log, because Redis was away",
     "active_models_failed": "an unexpected error while following the registry; it is retried",
     "cache_warming_failed": "a model takes over with a cold cache; the next request of each user "
     "computes its own order",

@@ -58,7 +58,7 @@ TAGS = {
     "training": "Train models now, or on a schedule.",
     "models": "Which models serve, and how they compare.",
     "operations": "Is it alive, is it ready, how is it doing?",
-    "admin": "API keys.",
+    "admin": "API keys, and what operators did.",
 }
 INFO = {
     "title": "Hedgerow",

@@ -12,6 +12,7 @@ from service.api import schemas
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Page
 from service.api.times import Time, in_one_format
+from service.http.acts import note_about
 from service.http.documentation import problems
 from service.http.faults import KEY_ID
 from service.store.api_keys import ApiKey, Role
@@ -78,6 +79,7 @@ async def create_key(
     response.headers["cache-control"] = "no-store"
     key, secret = await runtime.keys.create(body.role, body.name)
     request.app.state.key_check.note(key)
+    note_about(request, key=key.id, role=key.role)
     return CreatedKey(**_shown(key), secret=secret)
 
 

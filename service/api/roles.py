@@ -61,8 +61,21 @@ ROLES: Roles = {
     ("GET", "/v1/stats"): "read",
     ("GET", "/v1/stats/click-through"): "read",
     ("GET", "/v1/stats/contexts"): "read",
+    ("GET", "/v1/audit"): "admin",
     ("GET", "/v1/admin/keys"): "admin",
     ("POST", "/v1/admin/keys"): "admin",
     ("DELETE", "/v1/admin/keys/{key}"): "admin",
 }
 """By method and path; a route that is not here cannot be built."""
+
+ACTS = frozenset(
+    {
+        (method, path)
+        for (method, path), need in ROLES.items()
+        if need == "admin" and method != "GET"
+    }
+    | {("DELETE", "/v1/users/{user}"), ("DELETE", "/v1/items/{item}")}
+    | {("GET", "/v1/users/{user}/export")}
+)
+"""The routes whose requests are noted in the audit log: what an admin changes, and what concerns
+all that is known of somebody or something."""

@@ -6,9 +6,11 @@ from fastapi import Depends, Path
 from pydantic import BeforeValidator
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
-from service.api.roles import ROLES
+from service.api.roles import ACTS, ROLES
 from service.http import routing
+from service.http.acts import noted
 from service.http.auth import caller
 from service.ids import ID_LENGTHS, path_id
 from service.runtime.api import ApiRuntime
@@ -18,6 +20,12 @@ class Route(routing.Route):
     """A route of the api with an ordinary FastAPI handler."""
 
     roles = ROLES
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (scope["method"], self.path_format) in ACTS:
+            await noted(str(self.operation_id), super().answer, scope, receive, send)
+        else:
+            await super().answer(scope, receive, send)
 
 
 class RawRoute(routing.RawRoute):

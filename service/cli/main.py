@@ -38,6 +38,7 @@ COMMANDS = {
     "bench": ("service.cli.running.bench", "Measure the speed of the service on this machine."),
     "models": ("service.cli.operators.models", "List trained models, and choose which ones serve."),
     "keys": ("service.cli.operators.keys", "Create, list and revoke API keys."),
+    "audit": ("service.cli.operators.audit", "List what operators did, and how it ended."),
     "namespaces": (
         "service.cli.operators.namespaces",
         "List the namespaces of a store, or delete one.",

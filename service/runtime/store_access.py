@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from service.runtime.opened import Opened
 from service.store.api_keys import ApiKeys
+from service.store.audit import Audit
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.erasures.records import Erasures
@@ -39,6 +40,7 @@ class StoreAccess:
     schedules: Schedules
     erasures: Erasures
     traces: Traces
+    audit: Audit
 
 
 def store_access(stack: AsyncExitStack, base: Opened) -> StoreAccess:
@@ -66,4 +68,5 @@ def store_access(stack: AsyncExitStack, base: Opened) -> StoreAccess:
         schedules=Schedules(blocking, settings),
         erasures=Erasures(blocking, name),
         traces=Traces(blocking, namespace),
+        audit=Audit(blocking, name),
     )

@@ -135,6 +135,12 @@ class NamespaceKeys:
         return self._key("eraser")
 
     @property
+    def audit(self) -> str:
+        """stream, capped (store/audit.py): {who: "key 5c1d9a0077aa", act: "promoteModel", about:
+        {"version":"4f2a..."}, result: "done"}."""
+        return self._key("audit")
+
+    @property
     def api_keys(self) -> str:
         """hash key id -> JSON {"hash","role","name","created","revoked"} (store/api_keys.py)."""
         return self._key("api-keys")

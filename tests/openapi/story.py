@@ -285,6 +285,7 @@ def _lock(shop: httpx.Client) -> None:
     assert shop.get("/v1/admin/keys", headers=theirs).status_code == 403
     _good(shop.delete(f"/v1/admin/keys/{reader['id']}", headers=bearer))
     _good(shop.get("/v1/admin/keys", headers=bearer))
+    _good(shop.get("/v1/audit?limit=3", headers=bearer))
 
 
 # --- the second act: an api process alone ---------------------------------------------------------

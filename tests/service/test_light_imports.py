@@ -29,6 +29,7 @@ LIGHT = [
 ]
 VERBS = {
     "dead-letters list": "none",
+    "audit": "nothing is noted",
     "keys list": "no keys",
     "models list": "fbgd",
     "namespaces list": "t-",

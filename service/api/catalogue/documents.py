@@ -4,6 +4,7 @@ import heapq
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Header
+from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.catalogue.patches import ItemPatch, UserPatch, patched
@@ -23,6 +24,7 @@ from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.schemas import Cursor, Limit
 from service.api.times import in_one_format, rfc3339_or_none
 from service.errors import NotFound
+from service.http.acts import note_about
 from service.http.cursors import make_cursor, read_cursor, read_number
 from service.http.documentation import problems
 from service.http.faults import ETAG
@@ -236,7 +238,9 @@ async def change_user(
     summary="Delete a user",
     responses=SAFE | problems(*OF_DELETIONS),
 )
-async def delete_user(runtime: Runtime, user: UserId, response: Response) -> Receipt:
+async def delete_user(
+    request: Request, runtime: Runtime, user: UserId, response: Response
+) -> Receipt:
     """Delete everything of a user: document, history, what was learned. The answer is the receipt.
 
     Feedback acknowledged before cannot come back. Others' links to the user, and the private
@@ -245,6 +249,7 @@ async def delete_user(runtime: Runtime, user: UserId, response: Response) -> Rec
     rebuild` learns everything without them.
     """
     receipt = await deleted_user(runtime, user)
+    note_about(request, erasure=str(receipt.erasure))
     response.status_code = 200 if receipt.learned else 202
     return receipt
 

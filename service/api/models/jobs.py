@@ -13,6 +13,7 @@ from service.api.models.job_schemas import Job, JobPage, Retrain, recipe_of, sho
 from service.api.models.watched_jobs import WatchedJobs
 from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Cursor
+from service.http.acts import note_about
 from service.http.cursors import make_cursor, read_cursor
 from service.http.documentation import problems
 from service.http.faults import JOB_ID
@@ -50,7 +51,11 @@ Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of jobs o
     },
 )
 async def retrain(
-    runtime: Runtime, caller: Caller, response: Response, body: RetrainInput = None
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    response: Response,
+    body: RetrainInput = None,
 ) -> Job:
     """A trainer takes the job as soon as it is free; watch it by its id.
 
@@ -75,6 +80,7 @@ async def retrain(
     )
     learned = await asyncio.to_thread(runtime.schedules.learned)
     record, is_new = await asyncio.to_thread(runtime.jobs.submit_once, order, learned)
+    note_about(request, job=record.id)
     response.status_code = 202 if is_new else 200
     response.headers["location"] = f"/v1/jobs/{record.id}"
     return shown_job(record)

@@ -6,7 +6,7 @@ These use the store directly, so they work while no api process runs.
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from service.cli.options import say
 from service.errors import Conflict, NotFound
 from service.learning.inspection import Inspection
 from service.settings import Settings, load_settings
+from service.store.audit import acting
 from service.store.catalogue.numbers import item_count
 from service.store.connection import Client, connect, connect_async
 from service.store.keys import PartitionKeys
@@ -75,7 +76,7 @@ def show(letter: Letter, data_dir: options.DataDir = None, as_json: options.Json
 def replay(letter: Letter, data_dir: options.DataDir = None) -> None:
     """Append an entry to the log again, if it can be learned now; its events become the newest."""
     settings = load_settings(data_dir=data_dir)
-    with _opened(settings) as store:
+    with _opened(settings) as store, store.acting("replayDeadLetter", letter):
         letters, found = store.find(letter)
         entry = store.learnable(letter, found)
         sequence = asyncio.run(_append(settings, store, letters.partition, found, entry))
@@ -94,7 +95,8 @@ def discard(
         letters, found = store.find(letter)
         if not yes:
             typer.confirm(f"throw {found.n} acknowledged events away?", abort=True, err=True)
-        letters.box.discard(found.last)
+        with store.acting("discardDeadLetter", letter):
+            letters.box.discard(found.last)
     say(f"{letter} is gone")
 
 
@@ -120,6 +122,10 @@ class _Store:
             _Letters(p, DeadLetters(self.client, PartitionKeys(self.namespace.name, p)))
             for p in range(self.namespace.partitions)
         ]
+
+    def acting(self, act: str, letter: str) -> AbstractContextManager[dict[str, str]]:
+        """Note an act that is about a letter."""
+        return acting(self.client, self.namespace.name, act, letter=letter)
 
     def find(self, letter: str) -> tuple[_Letters, DeadLetter]:
         """Return a letter by its name; NotFound if there is none of this name."""

@@ -28,6 +28,7 @@ from service.processes.commands import ONE_THREAD
 from service.processes.compiled import cache_dir, is_compiled
 from service.settings import Settings, load_settings
 from service.settings_reference import settings_reference
+from service.store.audit import COMMAND_LINE, DONE, Act, Audit
 from service.store.connection import connect, without_password
 from service.store.identity.memory import Memory
 from service.store.models.registry import Registry
@@ -132,7 +133,11 @@ def repair_store(settings: Settings, *, yes: bool, reopen: bool) -> bool:
             memory = Memory(settings.data_dir)
             says = "forget that there were API keys: without any, everything is open on loopback"
             steps.append(Step(says, lambda: memory.forget_keys(settings.namespace)))
-        return _done(steps, yes=yes)
+        is_done = _done(steps, yes=yes)
+        if is_done and steps:
+            about = {"steps": "; ".join(step.says for step in steps)}
+            Audit(client, settings.namespace).note(Act(COMMAND_LINE, "repair", about, DONE))
+        return is_done
 
 
 def _manifest_step(files: Path) -> Step:

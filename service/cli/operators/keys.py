@@ -13,6 +13,7 @@ from service.cli import options
 from service.cli.options import say
 from service.settings import Settings, load_settings
 from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
+from service.store.audit import acting
 from service.store.connection import Client, connect
 from service.store.identity.memory import Memory
 from service.store.namespace import read_namespace
@@ -37,7 +38,9 @@ def create(
     """Create a key and print it; it is never shown again. The first must have the role admin."""
     settings = load_settings(data_dir=data_dir)
     with _keys_of(settings, create=True) as client:
-        key, secret = create_key(client, settings.namespace, role, name)
+        with acting(client, settings.namespace, "createKey", role=role) as about:
+            key, secret = create_key(client, settings.namespace, role, name)
+            about["key"] = key.id
         Memory(settings.data_dir).remember_keys(settings.namespace)
     if as_json:
         typer.echo(json.dumps({"id": key.id, "role": key.role, "name": key.name, "key": secret}))
@@ -70,8 +73,9 @@ def revoke(
 ) -> None:
     """Revoke a key; it stops working within 250 ms."""
     settings = load_settings(data_dir=data_dir)
-    with _keys_of(settings) as client:
-        revoke_key(client, settings.namespace, key_id)
+    name = settings.namespace
+    with _keys_of(settings) as client, acting(client, name, "revokeKey", key=key_id):
+        revoke_key(client, name, key_id)
     say(f"key {key_id} is revoked")
 
 

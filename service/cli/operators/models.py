@@ -5,7 +5,7 @@ These use the store directly, so they work while no api process runs.
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,12 +19,12 @@ from rich.text import Text
 from service.cli import options
 from service.cli.options import say
 from service.settings import load_settings
+from service.store.audit import COMMAND_LINE, acting
 from service.store.connection import connect
 from service.store.models.records import SHOWN, ModelChange, ModelRecord
 from service.store.models.registry import Registry
 from service.store.server.opening import open_store
 
-WHO = "command line"
 Version = Annotated[
     str, typer.Argument(help="A version from `hedgerow models list`, or its first characters.")
 ]
@@ -89,10 +89,12 @@ def promote(
     as_json: options.Json = False,
 ) -> None:
     """Make a model the active one of its strategy, whatever the gate decided."""
-    with _registry(data_dir) as registry:
+    with _registry(data_dir, "promoteModel", version=version, why=why) as registry:
         record = registry.named(version)
         expected = registry.active().get(record.strategy)
-        registry.set_active(record.strategy, record.version, expected=expected, who=WHO, why=why)
+        registry.set_active(
+            record.strategy, record.version, expected=expected, who=COMMAND_LINE, why=why
+        )
         _tell(registry, record.version, as_json=as_json)
 
 
@@ -104,9 +106,9 @@ def pin(
     as_json: options.Json = False,
 ) -> None:
     """Make a model active until it is unpinned; no training replaces it."""
-    with _registry(data_dir) as registry:
+    with _registry(data_dir, "pinModel", version=version, why=why) as registry:
         record = registry.named(version)
-        registry.pin(record.version, WHO, why)
+        registry.pin(record.version, COMMAND_LINE, why)
         _tell(registry, record.version, as_json=as_json)
 
 
@@ -118,9 +120,9 @@ def unpin(
     as_json: options.Json = False,
 ) -> None:
     """Allow the next training to replace a model; until then it keeps serving."""
-    with _registry(data_dir) as registry:
+    with _registry(data_dir, "unpinModel", version=version, why=why) as registry:
         record = registry.named(version)
-        registry.unpin(record.version, WHO, why)
+        registry.unpin(record.version, COMMAND_LINE, why)
         _tell(registry, record.version, as_json=as_json)
 
 
@@ -132,16 +134,20 @@ def rollback(
     as_json: options.Json = False,
 ) -> None:
     """Make the previous model active again; when repeated, the one before that."""
-    with _registry(data_dir) as registry:
+    about = {"strategy": strategy or "the only one", "why": why}
+    with _registry(data_dir, "rollBackModel", **about) as registry:
         name = strategy or registry.only_strategy()
-        _tell(registry, registry.roll_back(name, who=WHO, why=why), as_json=as_json)
+        _tell(registry, registry.roll_back(name, who=COMMAND_LINE, why=why), as_json=as_json)
 
 
 @contextmanager
-def _registry(data_dir: Path | None) -> Iterator[Registry]:
+def _registry(data_dir: Path | None, act: str = "", **about: str) -> Iterator[Registry]:
+    """Yield the registry; what is done with it is noted as ``act``, if that is given."""
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as url, connect(url, role="models") as client:
-        yield Registry(client, settings.namespace)
+        name = settings.namespace
+        with acting(client, name, act, **about) if act else nullcontext():
+            yield Registry(client, name)
 
 
 def _tell(registry: Registry, version: str, *, as_json: bool) -> None:

@@ -13,6 +13,8 @@ from service.cli import options
 from service.cli.options import say
 from service.learning import rebuild as rebuilding
 from service.settings import load_settings
+from service.store.audit import acting
+from service.store.connection import connect
 from service.store.server.opening import open_store
 
 app = options.verb()
@@ -37,7 +39,13 @@ def rebuild(
     event. With --into the exit code is 1 if the rows differ from those of the current namespace.
     """
     settings = load_settings(data_dir=data_dir)
-    with open_store(settings) as url, _progress() as progress:
+    about = {} if into is None else {"into": into}
+    with (
+        open_store(settings) as url,
+        connect(url, role="rebuild") as client,
+        acting(client, settings.namespace, "rebuild", **about),
+        _progress() as progress,
+    ):
         results = rebuilding.rebuild(settings, url, into=into, progress=_shown(progress))
     if as_json:
         typer.echo(json.dumps([asdict(result) for result in results]))

@@ -16,6 +16,7 @@ from service.cli import options
 from service.cli.options import counting, say
 from service.errors import Misconfigured
 from service.settings import load_settings
+from service.store.audit import COMMAND_LINE, DONE, Act, Audit
 from service.store.backup.chain import named_files
 from service.store.backup.restoring import Restored
 from service.store.backup.restoring import restore as restoring
@@ -71,6 +72,9 @@ def restore(
             revoke_keys=revoke_keys,
             progress=lambda phase, pieces: show(f"{phase}: {pieces:,} pieces"),
         )
+        # only now: what is refused, or fails, leaves nothing in the namespace
+        about = {"backup": found.chain[-1].header.id}
+        Audit(client, settings.namespace).note(Act(COMMAND_LINE, "restore", about, DONE))
     told = _told(found, settings.namespace)
     if as_json:
         typer.echo(json.dumps(told))
