@@ -8,7 +8,7 @@ import httpx
 
 from tests.api import NDJSON
 
-IDS = {"key": "0123456789ab", "job": "0123456789abcdef"}
+IDS = {"key": "0123456789ab", "job": "0123456789abcdef", "erasure": "0123456789abcdef0123"}
 """Where not any text will do."""
 BODIES: dict[str, Any] = {
     "/v1/events": {"user": "a", "item": "b", "rating": 3},

@@ -190,8 +190,9 @@ def test_head_is_where_get_is(redis_url: str, namespace: str) -> None:
         client.put("/v1/users/some-user", json={}).raise_for_status()
         client.post("/v1/retrain", json={"model": "fbgd"}).raise_for_status()
         [job] = client.get("/v1/jobs").json()["items"]
+        gone = client.delete("/v1/users/nobody").json()
         for route in [*gets, "/docs", "/openapi.json"]:
-            ids = IDS | {"job": job["id"]}
+            ids = IDS | {"job": job["id"], "erasure": gone["erasure"]}
             path = re.sub(r"{(\w+)}", lambda m: ids.get(m[1], f"some-{m[1]}"), route)  # noqa: B023
             head = client.head(path)
             assert head.content == b""
