@@ -48,13 +48,15 @@ def in_default_lists(trial: Trial) -> Iterator[Figure]:
     placing, world = placing_of(trial), trial.world
     others = [one for one in trial.trained if one.strategy != CONTENT]
     plain, new = world.new(trial.known), world.new(trial.known, placing)
-    today = _measured(Service(world, others, trial.learned(FAMILIES_USED)), trial, plain)
-    unweighed = Service(world, [*others, placing], trial.learned(FAMILIES_USED))
-    for_new_alone = _measured(unweighed, trial, new)
-    with_content = _measured(Service(world, [*others, placing], trial.logit), trial, new)
+    without = trial.learned(FAMILIES_USED)
+    today = _measured(Service(world, others, without), trial, plain)
+    with_content = _measured(Service(world, [*others, placing], without), trial, new)
+    mixed = placing_of(trial)
+    mixed.only_places = False
+    in_stack = _measured(Service(world, [*others, mixed], trial.logit), trial, new)
     measured = {
         "today": today,
-        "with content for new films alone": for_new_alone,
+        "with content in the stack": in_stack,
         "with content": with_content,
     }
     for name, (ranks, _) in measured.items():

@@ -186,6 +186,7 @@ FAMILIES: Families = table(
             explains=True,
             reads_item_features=True,
             reads_later_items=True,
+            only_places=True,
         ),
         Family(
             strategy=LATEST,

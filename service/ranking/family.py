@@ -18,6 +18,10 @@ ScoreKind: TypeAlias = Literal["probability", "stars", "likeness", "count", "day
 (no fixed scale), counted events, days since 1970, or a sum over the lists that hold an item."""
 
 
+ADDS = "adds"
+"""Metric of a model of a family that ``only_places``: 1 if it adds to the rankers beside it."""
+
+
 class Published(NamedTuple):
     """A trained model as it comes from the registry."""
 
@@ -90,6 +94,9 @@ class Family:
     """Whether the follower judges it; a family whose share shrinks with the history needs none."""
     reads_user_features: bool = False
     reads_item_features: bool = False
+    only_places: bool = False
+    """Whether it serves to place new items alone and takes no part in mixtures, unless a training
+    found that it adds to the others (see ``ADDS``)."""
     reads_later_items: bool = False
     """Whether it ranks items that were added after its training, by their documents."""
 

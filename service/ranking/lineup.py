@@ -65,6 +65,11 @@ class Lineup:
         return by_strategy(one for one in self.rankers if not one.family.for_everybody)
 
     @cached_property
+    def mixed(self) -> Mapping[Strategy, Ranker]:
+        """Return those of the ``models`` that take part in mixtures."""
+        return {name: one for name, one in self.models.items() if not one.only_places}
+
+    @cached_property
     def everybodys(self) -> Mapping[Strategy, Ranker]:
         """Return the rankers whose list is the same for everybody, as far as they mix."""
         return by_strategy(

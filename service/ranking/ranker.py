@@ -92,6 +92,8 @@ class Ranker(ABC):
     """Names of the user features that it was trained with."""
     signals: Sequence[str] = SIGNALS
     """Names of the columns of ``signals_of``; the first orders items as the ranker does."""
+    only_places = False
+    """Whether it takes no part in mixtures: it serves to place new items, or where it is named."""
     keeps_heads = False
     """Whether the head of its order for a user is worth caching."""
     audience: AudienceModel | None = None

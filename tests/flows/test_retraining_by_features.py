@@ -11,7 +11,9 @@ from core.batch.snapshot import encoders_of
 from core.labels.snapshot import items_of
 from core.ordinal.snapshot import stars_of
 from core.snapshot import mapped
+from service.ranking.family import ADDS
 from service.store.keys import NamespaceKeys
+from service.store.models.mixture import read_first_stack
 from tests.flows.shop import shop
 from tests.histories import START_MS, Record, store_histories, world
 
@@ -118,7 +120,13 @@ def test_items_are_placed_by_documents_of_items_alone(room, redis_url, namespace
         assert every.status == "succeeded", every.error
         [tried] = [one for one in every.tried if one["model"] == "content"]
         assert tried["chosen"], tried["why"]
-        assert "content" in here.serving
+        record = here.registry.record(here.serving["content"])
+        assert tried["only_places"] != tried["why"].startswith("adds to")
+        assert record.metrics[ADDS] == (not tried["only_places"])
+        first = read_first_stack(here.client, namespace)
+        if first is not None:
+            foretold = {name.partition(":")[0] for name in first.stack.names}
+            assert ("content" in foretold) <= (not tried["only_places"])
 
 
 def test_without_documents_of_items_content_says_what_to_do(room, redis_url, namespace):

@@ -125,14 +125,15 @@ def the_follower_judges_the_lists_that_are_served(case: Case) -> None:
     ranks = {
         name: _shown(case, served, me, seen, name) for name in (case.family.strategy, "mixture")
     }
+    is_judged = case.family.judged and not case.ranker.only_places
     for item in (0, 7, 16, N_ITEMS - 1):
         assert _verdict(case, served.weights, item, hidden=[item]) is None
         verdict = _verdict(case, served.weights, item, hidden=HIDDEN)
         assert verdict is not None
         assert verdict.n_known == len(LIKED)
         assert verdict.mixed == _rank(ranks["mixture"], item)
-        assert (case.family.strategy in verdict.ranks) == case.family.judged
-        if case.family.judged:
+        assert (case.family.strategy in verdict.ranks) == is_judged
+        if is_judged:
             expected = _rank(ranks[case.family.strategy], item)
             assert verdict.ranks[case.family.strategy] == expected
 
@@ -140,7 +141,7 @@ def the_follower_judges_the_lists_that_are_served(case: Case) -> None:
 def the_follower_judges_the_stack_that_is_served(case: Case) -> None:
     seen, me = np.array(LIKED, np.int32), case.asker(LIKED)
     plain = case.lineup()
-    names = signal_names([*plain.models.values(), *plain.everybodys.values()])
+    names = signal_names([*plain.mixed.values(), *plain.everybodys.values()])
     ones = np.ones(len(names), np.float32)
     weights = np.random.default_rng(3).normal(size=(len(names), 3))
     arms = Arms(Logit((*names,), 0 * ones, ones, weights, (1.0, 1.0)), Weights({STACK: 1.0}))

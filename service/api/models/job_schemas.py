@@ -64,6 +64,9 @@ class Tried(Versioned):
     of its family is chosen."""
     chosen: bool
     """Whether it adds to the others, so that it is trained."""
+    only_places: bool = False
+    """Whether it only places new items, because nothing shows that it adds to lists of known ones;
+    then no mixture has it."""
     why: str
     """Why it was chosen, was not chosen or could not be tried."""
     ndcg10: Figure | None

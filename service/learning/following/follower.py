@@ -197,6 +197,7 @@ class Follower:
                 model.record.version, model.record.metrics.get(LEAD), model.ranker.family.trusted
             )
             for name, model in models.items()
+            if not model.ranker.only_places
         }
         self.learned.follow(trained, self._judge.versions)
         self.learned.foretold(read_first_stack(client, self._namespace.name))

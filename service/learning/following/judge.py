@@ -153,7 +153,7 @@ class Judge:
 
 
 def _verdict(lineup: Lineup, asker: Asker, pool: Pool, item: int) -> Verdict:
-    every = [*lineup.models.values(), *lineup.everybodys.values()]
+    every = [*lineup.mixed.values(), *lineup.everybodys.values()]
     able = [one for one in every if one.family.for_everybody or one.knows(asker)]
     lists = {one.strategy: one.mixing_list(asker, pool, DEPTH) for one in able}
     ranks = {strategy: rank(listed.items, item) for strategy, listed in lists.items()}

@@ -82,7 +82,8 @@ def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ran
     named = None if model is None else lineup.named(model)
     if named is not None and (named.family.for_everybody or named.knows(asker)):
         return [named], None
-    personal = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
+    # one that only places new items has to do where no other knows the asker
+    personal = _knowing(lineup.mixed, asker) or _knowing(lineup.models, asker)
     # drop a ranker that knows little about this user, unless it is the only personal one
     personal = {n: r for n, r in personal.items() if r.share(asker) >= LEAST_WEIGHT} or personal
     trusted = {name: ranker for name, ranker in personal.items() if ranker.family.trusted}
@@ -97,6 +98,10 @@ def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ran
         everybodys = {}
     rankers = [*personal.values(), *everybodys.values()] if personal else [lineup.popular]
     return rankers, _reason(lineup, asker, wanted.model, len(personal), alone=len(rankers) == 1)
+
+
+def _knowing(rankers: Mapping[Strategy, Ranker], asker: Asker) -> dict[Strategy, Ranker]:
+    return {name: ranker for name, ranker in rankers.items() if ranker.knows(asker)}
 
 
 def _reason(

@@ -16,7 +16,7 @@ from core.batch.ocmf.users import StructuredUsers
 from core.kernels.scan import Mask
 from core.types import F32, I32
 from service.ranking.asker import Asker
-from service.ranking.family import Family, Published
+from service.ranking.family import ADDS, Family, Published
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.trained.fold_in import FoldIn
 
@@ -78,7 +78,9 @@ class ByContent(FoldIn):
     def with_later(self, bodies: Mapping[int, Mapping[str, Any]]) -> "ByContent":
         model, through = self.model.with_items(bodies), self.trained_through
         made_of = f"{self.version}, {next(_NUMBERS)}"
-        return ByContent(self.family, self.version, model, through, made_of)
+        known = ByContent(self.family, self.version, model, through, made_of)
+        known.only_places = self.only_places
+        return known
 
     def warm(self) -> None:
         super().warm()
@@ -90,4 +92,6 @@ class ByContent(FoldIn):
 
 def read_content(family: Family, model: Published) -> ByContent:
     """Return the ranker of a published model."""
-    return ByContent(family, model.version, content_of(model.snapshot), model.trained_through)
+    made = ByContent(family, model.version, content_of(model.snapshot), model.trained_through)
+    made.only_places = family.only_places and not model.snapshot.metrics.get(ADDS)
+    return made

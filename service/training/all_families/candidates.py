@@ -26,6 +26,8 @@ class Tried:
     serves: bool
     """Whether a model of this recipe serves already."""
     chosen: bool = False
+    only_places: bool = False
+    """Whether it is to place new items alone: in lists of known ones it adds nothing certain."""
     why: str = ""
     """Why it was chosen, left out or not chosen."""
     ndcg10: float | None = None
@@ -68,7 +70,7 @@ def considered(
         family = family_of(model)
         serving = served.get(family.strategy)
         serves = serving is not None and serving.model == model
-        tried = Tried(model, family.strategy, serves)
+        tried = Tried(model, family.strategy, serves, only_places=family.only_places)
         if family.strategy in pins:
             tried.why = f"version {pins[family.strategy][:SHOWN]} is pinned"
         else:

@@ -20,6 +20,7 @@ from core.errors import CoreError
 from core.search.search import Budget
 from core.stack.guard import Guarded
 from service.errors import InvalidTraining, StoreUnavailable
+from service.ranking.family import ADDS
 from service.ranking.strategies import DEFAULT_RECIPE
 from service.settings import Settings
 from service.store.connection import Client
@@ -219,6 +220,8 @@ class AllFamilies:
         ends = [low + step * share for share in (0.0, 0.4, 0.8, 1.0)]
         with self._stage("judging", (ends[0], ends[1]), name):
             judged = one.training.judge(one.data, one.model, one.config)
+        if family_of(tried.model).only_places:
+            judged.metrics[ADDS] = float(not tried.only_places)
         tried.metrics, tried.decision = judged.metrics, judged.decision
         with self._stage("refining", (ends[1], ends[2]), name):
             snapshot = one.training.refine(one.data, judged)

@@ -82,7 +82,9 @@ def weigh(
     families = {name: one.tried.strategy for name, one in by_history.items()}
     found = worth(table, [*COUNTED], families, seed, level=level)
     for name, what in found.items():
-        _note(by_history[name].tried, what, float(table.alone(name).mean()))
+        one = by_history[name]
+        _note(one.tried, what, float(table.alone(name).mean()))
+        one.tried.only_places = one.training.family.only_places and not what.chosen
     events = next_events(data)
     for name, one in by_history.items():
         if one.training.family.places_items and not one.tried.chosen:
@@ -95,7 +97,8 @@ def weigh(
         elif not serves:
             _choose_the_first(found, by_history)
     wanted = _wanted(fitted)
-    names = [*COUNTED, *(one.tried.model for one in wanted if one.tried.model in by_history)]
+    mixed = [one.tried.model for one in wanted if not one.tried.only_places]
+    names = [*COUNTED, *(name for name in mixed if name in by_history)]
     stack = table.stack(names)
     if stack is not None and judges < FEWEST_USERS:
         stack = _of_few(table, names, stack, seed)
@@ -197,7 +200,7 @@ def _choose_the_best(fitted: Mapping[str, Fitted], why: str) -> None:
     """Choose the recipe that ranks best alone: with a few events that says more than what adds."""
     best = max(fitted, key=lambda name: fitted[name].tried.ndcg10 or 0.0, default=None)
     if best is not None:
-        fitted[best].tried.chosen = True
+        fitted[best].tried.chosen, fitted[best].tried.only_places = True, False
         fitted[best].tried.why += f"; {why}"
 
 
@@ -205,7 +208,7 @@ def _choose_the_first(found: Mapping[str, Worth], fitted: Mapping[str, Fitted]) 
     """Choose the recipe that adds most, if anything: the first model needs no proof."""
     best = max(found, key=lambda name: found[name].added.mean, default=None)
     if best is not None and found[best].added.mean > 0.0:
-        fitted[best].tried.chosen = True
+        fitted[best].tried.chosen, fitted[best].tried.only_places = True, False
         fitted[best].tried.why += "; no trained model serves yet"
 
 
