@@ -101,7 +101,9 @@ class ActiveModels:
         self._prepare = prepare
         """Called with a model that has never served; the previous one serves until it is done."""
         self._coming: dict[str, _Coming] = {}
-        """Models in preparation by version."""
+        """Models in preparation by version; those that come together begin to serve together."""
+        self._prepared = True
+        """Whether all of them were prepared when the registry was read last."""
         self._closing = threading.Event()
         # one refresh at a time: a slower one could restore an older set
         self._refreshing = threading.Lock()
@@ -113,6 +115,12 @@ class ActiveModels:
         self.ready = False
         """Whether the registry has been read."""
         self._may_vanish = False
+
+    @property
+    def coming(self) -> ActiveSet:
+        """Return the models that serve as soon as those in preparation do."""
+        models = {one.model.record.strategy: one.model for one in [*self._coming.values()]}
+        return ActiveSet({**self.current.models, **models})
 
     def start(self) -> None:
         """Start to follow the registry in a thread."""
@@ -143,6 +151,7 @@ class ActiveModels:
         if not versions and old.models and not self._may_vanish:
             # a strategy never loses its model: this is another store, perhaps an emptied one
             return
+        self._prepared = all(one.prepared.done() for one in self._coming.values())
         loaded = {strategy: self._loaded(strategy, versions[strategy]) for strategy in versions}
         new = ActiveSet(
             {strategy: model for strategy, (model, _) in loaded.items() if model is not None},
@@ -194,7 +203,9 @@ class ActiveModels:
             if prepared is None:
                 return model
             coming = self._coming[version] = _Coming(model, prepared)
-        return coming.model if present is None or coming.prepared.done() else present
+        if present is None or (self._prepared and coming.prepared.done()):
+            return coming.model
+        return present
 
     def _wait_for(self, versions: set[str]) -> None:
         """Keep only the preparation of these versions; other models serve already or never will."""

@@ -146,6 +146,9 @@ class Stack(Struct, frozen=True, eq=False):
             return StackList(self._ranked(choice, asker, pool, n), choice.made, pool, choice)
         head = asker.head(MIXTURE, self.version)
         made: Sequence[Computed] = ()
+        if head is not None and asker.warmed.get(MIXTURE) is head:
+            # from now on it is cached as if it had been made now
+            made = [Computed(MIXTURE, head.version, head=head)]
         whole, chosen = replace(pool, excluded=asker.preferences.seen), None
         if isinstance(head, StackHead):
             head = self._standing(head, pool)

@@ -13,6 +13,7 @@ from service.serving.lineups import Lineups
 from service.serving.predictions import OnlinePredictions
 from service.serving.recommender import Recommender
 from service.serving.sources import Sources
+from service.serving.stacks_ahead import StacksAhead
 from service.serving.star_predictions import StarPredictions
 from service.serving.topics import CatalogueTopics
 from service.serving.users import Users
@@ -52,6 +53,7 @@ def answering(
         new_items=kept.new_items,
         changes=kept.changes,
     )
+    kept.warming.ahead = StacksAhead(sources).head
     recommender = Recommender(sources, configs.meanings(base.settings, base.namespace))
     topics = CatalogueTopics(sources)
     stack.push_async_callback(topics.close)

@@ -45,6 +45,7 @@ class Followed:
     """Objects that follow the store and keep a copy of it in memory."""
 
     watch: StoreWatch
+    warming: CacheWarming
     changes: ChangeFollower
     view: CatalogueView
     popularity: Popularity
@@ -66,7 +67,8 @@ class Followed:
     @property
     def keepers(self) -> list[Keeper]:
         """All that must be told when the store is another one, or has lost something."""
-        return [one for one in vars(self).values() if not isinstance(one, StoreWatch)]
+        others = StoreWatch, CacheWarming
+        return [one for one in vars(self).values() if not isinstance(one, others)]
 
 
 def followed(stack: AsyncExitStack, base: Opened, stored: StoreAccess, users: Users) -> Followed:
@@ -102,6 +104,7 @@ def followed(stack: AsyncExitStack, base: Opened, stored: StoreAccess, users: Us
         watch=StoreWatch(
             clients.requests, clients.blocking, namespace, stored.known, Memory(data_dir)
         ),
+        warming=warming,
         changes=changes,
         view=_started(stack, view),
         popularity=_started(stack, popularity),

@@ -61,8 +61,9 @@ class Lineups:
         self._made_of: _Sources = ActiveSet(), Weights(), (), LaterItems(), FoldedItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._lineups: dict[int | None, Lineup] = {}
-        self._number = self._of_models = self._of_later = 0
-        """The number of the lineup, and of the first one with these models and later items."""
+        self._ahead: tuple[object, Lineup] | None = None
+        self._number = self._of_later = 0
+        """The number of the lineup, and of the first one with these later items."""
 
     def current(self, partition: int | None) -> Lineup:
         """Return the lineup for users of a partition; None: for an asker who is not a user."""
@@ -79,14 +80,21 @@ class Lineups:
             self._made_of, self._lineups = new, {}
         lineup = self._lineups.get(partition)
         if lineup is None:
-            lineup = self._lineups[partition] = self._made(partition)
+            lineup = self._lineups[partition] = self._made(partition, self._made_of[0])
         return lineup
+
+    def ahead(self, partition: int | None) -> Lineup:
+        """Return the lineup as it will be once the models in preparation serve."""
+        self.current(partition)
+        active = self._models.coming
+        key = partition, self._number, _versions(active)
+        if self._ahead is None or self._ahead[0] != key:
+            self._ahead = key, self._made(partition, active)
+        return self._ahead[1]
 
     def _renumber(self, new: _Sources) -> None:
         self._number += 1
-        active, _, _, later, *_ = new
-        if active is not self._made_of[0]:
-            self._of_models = self._number
+        later = new[3]
         if later.rankers != self._made_of[3].rankers:
             self._of_later = self._number
 
@@ -106,7 +114,7 @@ class Lineups:
             ranker = lineup.models.get(strategy)
             same = ranker is not None and ranker.version.startswith(version)
             rankers.append(ranker if ranker is not None and same else self._earlier(version))
-        basis = replaced(lineup.basis, models=f"{self._of_models} of {sorted(versions.items())}")
+        basis = replaced(lineup.basis, models=f"cursor: {sorted(versions.items())}")
         return replace(lineup, rankers=rankers, basis=basis)
 
     def _earlier(self, version: str) -> Ranker:
@@ -118,8 +126,8 @@ class Lineups:
             )
         return ranker
 
-    def _made(self, partition: int | None) -> Lineup:
-        active, weights, records, later, folded, *states = self._made_of
+    def _made(self, partition: int | None, active: ActiveSet) -> Lineup:
+        _, weights, records, later, folded, *states = self._made_of
         trained = (self._trained(model, later) for model in active.models.values())
         rankers = [folded.with_folded(ranker) for ranker in trained]
         others = rankers_of(states, partition)
@@ -127,7 +135,7 @@ class Lineups:
             [*rankers, *others],
             weights,
             arms(records, partition),
-            basis=Basis(self._number, f"{self._of_models}", self._of_later, _n_events(others)),
+            basis=Basis(self._number, _versions(active), self._of_later, _n_events(others)),
             of_users=partition is not None,
         )
 
@@ -139,6 +147,10 @@ class Lineups:
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
         return later.with_later(ranker)
+
+
+def _versions(active: ActiveSet) -> str:
+    return " ".join(f"{strategy}={one}" for strategy, one in sorted(active.versions.items()))
 
 
 def _n_events(rankers: Iterable[Ranker]) -> int:

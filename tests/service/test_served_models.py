@@ -163,6 +163,24 @@ def test_a_new_model_takes_over_once_it_is_prepared(
     assert serving(prepared) == {"fbgd": second.version}
 
 
+def test_models_that_come_together_take_over_together(
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
+) -> None:
+    def both(seed: int) -> dict[str, str]:
+        families = enumerate(("fbgd", "ocmf"), 10 * seed)
+        made = {name: activated(registry, seed=at, strategy=name) for at, name in families}
+        prepared.refresh()
+        return {name: one.version for name, one in made.items()}
+
+    old, new = both(1), both(2)
+    assert (serving(prepared), prepared.coming.versions) == (old, new)
+    for _, ready in preparing.begun:
+        assert serving(prepared) == old
+        ready.set_result(None)
+        prepared.refresh()
+    assert serving(prepared) == prepared.coming.versions == new
+
+
 def test_the_previous_model_takes_over_at_once(
     prepared: ActiveModels, preparing: Preparing, registry: Registry
 ) -> None:

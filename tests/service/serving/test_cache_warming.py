@@ -14,7 +14,7 @@ from service.ranking.asker import Asker
 from service.ranking.pool import Head
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import Strategy
-from service.served_models import active_model
+from service.served_models import ActiveModel, active_model
 from service.serving.cache_warming import CacheWarming
 from service.serving.recommender import NOBODY
 from service.serving.turns import INLINE
@@ -30,6 +30,11 @@ MODEL = active_model(
 VERSION = MODEL.record.version
 
 
+def another_model() -> ActiveModel:
+    made = snapshot(seed=2)
+    return active_model(ModelRecord.of(made, "ocmf", created_ms=1, decision={}), made)
+
+
 def head(version: str) -> Head:
     return Head(version, np.empty(0, np.int32), np.empty(0, np.float32), whole=False)
 
@@ -39,7 +44,7 @@ class Kept:
 
     def __init__(self, n: int) -> None:
         heads: dict[Strategy, Head] = {"fbgd": head("before")}
-        self.known = [UserState(NOBODY.preferences, 0, 0, heads=heads) for _ in range(n)]
+        self.known = [UserState(NOBODY.preferences, 0, 0, heads={**heads}) for _ in range(n)]
 
     def lately(self) -> list[tuple[str, UserState]]:
         return [(str(number), known) for number, known in enumerate(self.known)]
@@ -92,6 +97,27 @@ def test_nothing_more_is_made_for_a_model_that_is_given_up() -> None:
 
     warmed(users, given_up)
     assert users.ready < len(users.known)
+
+
+def test_heads_of_stacks_are_made_in_the_turn_of_the_newest_model() -> None:
+    users, made_for = Kept(3), list[str]()
+    for known in users.known[:2]:
+        known.heads["mixture"] = head("of the models before")
+
+    async def ahead(user: str, known: UserState) -> Head:
+        made_for.append(user)
+        return head("ahead")
+
+    async def run() -> None:
+        warming = CacheWarming(cast("Users", users), asyncio.get_running_loop())
+        warming.ahead = ahead
+        begun = [warming.begin(MODEL), warming.begin(another_model())]
+        await asyncio.gather(*(asyncio.wrap_future(one) for one in begun if one is not None))
+
+    asyncio.run(run())
+    assert sorted(made_for) == ["0", "1"]
+    versions = [known.warmed.get("mixture") for known in users.known]
+    assert [one and one.version for one in versions] == ["ahead", "ahead", None]
 
 
 def test_a_model_takes_over_when_its_time_is_up() -> None:

@@ -7,7 +7,7 @@ from service.ranking.trained.folded_items import FoldedItems
 from service.ranking.trained.later_items import LaterItems
 from service.served_models import ActiveSet
 from service.serving.lineups import Lineups
-from tests.rankers import order
+from tests.rankers import fold_in, order
 
 
 class Shop:
@@ -15,7 +15,7 @@ class Shop:
 
     def __init__(self):
         self.weights = SimpleNamespace(current=Weights(), records=())
-        self.models = SimpleNamespace(current=ActiveSet())
+        self.models = SimpleNamespace(current=ActiveSet(), coming=ActiveSet())
         self.later = SimpleNamespace(current=LaterItems())
         folded = SimpleNamespace(current=FoldedItems())
         counted = SimpleNamespace(rankers=lambda partition: [order("popular", [3, 1])])
@@ -23,8 +23,18 @@ class Shop:
         self._lineups = Lineups(self.models, self.weights, self.later, folded, states)
 
     @property
+    def ahead(self):
+        return self._lineups.ahead(0).basis
+
+    @property
     def basis(self):
         return self._lineups.current(0).basis
+
+
+def model(version):
+    return SimpleNamespace(
+        record=SimpleNamespace(version=version, strategy="fbgd"), ranker=fold_in(4)
+    )
 
 
 def test_a_basis_says_which_of_its_parts_has_changed():
@@ -40,4 +50,11 @@ def test_a_basis_says_which_of_its_parts_has_changed():
     third = shop.basis
     assert (third.models, third.later != second.later) == (first.models, True)
     shop.models.current = ActiveSet()
-    assert shop.basis.models != first.models
+    assert shop.basis.models == first.models
+    shop.models.coming = ActiveSet({"fbgd": model("v2")})
+    ahead = shop.ahead
+    assert ahead.models != first.models == shop.basis.models
+    assert shop.ahead is ahead
+    shop.models.current = shop.models.coming
+    assert shop.basis.models == ahead.models
+    assert shop.basis.number > ahead.number
