@@ -39,7 +39,7 @@ class Expert(Answer):
     part: Figure
     """What it contributes to predictions; all sum to 1, and one may be negative."""
     cumulative_loss: Figure
-    """The sum of its losses; a loss is a quarter of the absolute error."""
+    """The sum of its losses; a loss is the absolute error divided by the width of the scale."""
     recent_loss: Figure
     """Its mean loss over about the last 1 000 ratings."""
     updates: int
