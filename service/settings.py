@@ -199,8 +199,9 @@ class Settings(BaseSettings):
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
     """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts
-    by itself; doubled, to at least 120, with each such job that comes to nothing. It does not hold
-    before the first training, nor when the log has grown by half since the last one.
+    by itself. If two such jobs in a row come to nothing, it doubles, and so with each further one;
+    less than a minute counts as a minute then. It does not hold before the first training, nor
+    when the number of events has grown by half since the last one.
     """
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy to keep; active, previous and pinned ones are always kept."""
