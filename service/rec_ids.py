@@ -1,6 +1,7 @@
 """Recommendation ids: 32 characters that name the origin of a slate, for feedback to refer to.
 
-Nothing is stored for an id. It is neither secret nor authentic: at worst a forged id is counted for
+An id is longer if the request said where it came from: the id carries that as well. Nothing is
+stored for an id. It is neither secret nor authentic: at worst a forged id is counted for
 another model.
 """
 
@@ -17,9 +18,13 @@ from service.ranking.families import STRATEGIES
 from service.ranking.strategies import Strategy
 
 LENGTH = 32
+"""Characters of an id without a context."""
+LONGEST, MOST_CONTEXT = 256, 160
+"""Characters of the longest id, and most bytes of the context in it."""
 NOBODY = bytes(8)
 
-_FORMAT = 1
+_FORMAT, _PLACED = 1, 2
+"""The second is that of ids with a context behind the rest."""
 _LAYOUT = struct.Struct(">BB6s6s8s")
 _PREFIX = re.compile(r"(?:[a-z]+-)?([0-9a-f]{12})[0-9a-f]*")
 
@@ -33,6 +38,8 @@ class RecId:
     time_ms: int
     user: bytes
     """Hash of the user, see ``hashed``; ``NOBODY`` for a request without a user."""
+    context: bytes = b""
+    """Where the request came from, as the log keeps it."""
 
 
 def encode(strategy: Strategy, model_version: str, time_ms: int, user: str | None) -> str:
@@ -41,22 +48,30 @@ def encode(strategy: Strategy, model_version: str, time_ms: int, user: str | Non
     return RecIdTemplate(_head(strategy, model_version), owner).at(time_ms).decode()
 
 
+def with_context(text: str, context: bytes) -> str:
+    """Return an id that also says where its request came from; without a context, the same id."""
+    if not context:
+        return text
+    packed = bytes((_PLACED,)) + _bytes_of(text)[1:-2] + context
+    return _text_of(packed).decode()
+
+
 class RecIdTemplate(NamedTuple):
     """The id of a slate without its time."""
 
     head: bytes
     owner: bytes
+    context: bytes = b""
 
     @classmethod
     def of(cls, text: str) -> "RecIdTemplate":
         """Return what an id says beside its time."""
-        packed = b64decode(text, altchars=b"-_")
-        return cls(packed[:8], packed[14:22])
+        packed = _bytes_of(text)
+        return cls(packed[:8], packed[14:22], packed[22:-2])
 
     def at(self, time_ms: int) -> bytes:
         """Return the id of a slate that was given at this time."""
-        packed = self.head + time_ms.to_bytes(6) + self.owner
-        return urlsafe_b64encode(packed + _check(packed))
+        return _text_of(self.head + time_ms.to_bytes(6) + self.owner + self.context)
 
 
 @lru_cache(maxsize=64)
@@ -67,26 +82,38 @@ def _head(strategy: Strategy, model_version: str) -> bytes:
 
 def decode(text: str) -> RecId | None:
     """Return the content of an id, None for any other text."""
-    if len(text) != LENGTH:
+    if not LENGTH <= len(text) <= LONGEST:
         return None
     try:
-        packed = b64decode(text, altchars=b"-_", validate=True)
+        packed = _bytes_of(text)
     except ValueError:  # binascii.Error, or not ASCII
         return None
-    if len(packed) != _LAYOUT.size + 2 or packed[-2:] != _check(packed[:-2]):
+    if len(packed) < _LAYOUT.size + 2 or packed[-2:] != _check(packed[:-2]):
         return None
-    version, strategy, model, time_ms, user = _LAYOUT.unpack(packed[:-2])
-    if version != _FORMAT or not any(STRATEGIES[strategy : strategy + 1]):
+    version, strategy, model, time_ms, user = _LAYOUT.unpack_from(packed)
+    context = packed[_LAYOUT.size : -2]
+    known = version == (_PLACED if context else _FORMAT)
+    if not known or not any(STRATEGIES[strategy : strategy + 1]):
         return None
-    return RecId(bytes((strategy, _FORMAT)) + model, int.from_bytes(time_ms), user)
+    return RecId(bytes((strategy, _FORMAT)) + model, int.from_bytes(time_ms), user, context)
 
 
 def source_of(text: str, user: str) -> bytes:
     """Return the source of an id in a user's feedback; b"" if it is invalid or another user's."""
+    rec_id = _own(text, user)
+    return b"" if rec_id is None else rec_id.source
+
+
+def context_of_list(text: str, user: str) -> bytes:
+    """Return where the list of an id in a user's feedback was asked for; b"" if it does not say."""
+    rec_id = _own(text, user)
+    return b"" if rec_id is None else rec_id.context
+
+
+def _own(text: str, user: str) -> RecId | None:
     rec_id = decode(text)
-    if rec_id is None or (rec_id.user != NOBODY and rec_id.user != hashed(user)):
-        return b""
-    return rec_id.source
+    theirs = rec_id is not None and rec_id.user in {NOBODY, hashed(user)}
+    return rec_id if theirs else None
 
 
 def named(source: bytes) -> tuple[Strategy, str]:
@@ -109,5 +136,14 @@ def hashed(user: str) -> bytes:
     return blake2b(user.encode(), digest_size=8, person=b"rec-id").digest()
 
 
+def _bytes_of(text: str) -> bytes:
+    return b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+def _text_of(packed: bytes) -> bytes:
+    return urlsafe_b64encode(packed + _check(packed)).rstrip(b"=")
+
+
 def _check(packed: bytes) -> bytes:
-    return binascii.crc_hqx(packed, 0).to_bytes(2)
+    # begun at the length: a sum that begins at 0 also fits an id with zeros behind it
+    return binascii.crc_hqx(packed, len(packed) - _LAYOUT.size).to_bytes(2)

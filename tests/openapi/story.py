@@ -183,6 +183,7 @@ def _choose_models(shop: httpx.Client) -> None:
 
 def _recommend(shop: httpx.Client) -> None:
     asked = {"model": "fbgd", "k": 2, "explain": True, "fields": "title,year"}
+    asked["context"] = "device=phone"
     slate = _good(shop.get("/v1/users/ada/recommendations", params=asked))
     history = [{"item": HEDGE, "rating": 5}]
     _good(shop.post("/v1/recommendations", json={"history": history, "k": 2}))
@@ -196,7 +197,6 @@ def _recommend(shop: httpx.Client) -> None:
     _good(shop.get("/v1/trending?k=2&fields=title"))
     _good(shop.get("/v1/latest?k=2&fields=title"))
     shown = {"user": "ada", "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
-    shown["context"] = {"device": "phone"}
     rows = [shown | {"kind": kind} for kind in ("impression", "click")]
     _good(shop.post("/v1/events?wait=learned", json=rows))
 

@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from core.meaning import RATING
 from core.types import F32, I64, U8
-from service.api.feedback.schemas import Feedback, Rules
+from service.api.feedback.schemas import Feedback, Rules, placed
 from service.api.feedback.sender import IDENTIFIED, Sender
 from service.api.times import milliseconds
 from service.ids import is_id
@@ -17,7 +17,6 @@ from service.store.log.codec import (
     HAS_CONTEXT,
     HAS_SOURCE,
     Entry,
-    packed_context,
 )
 
 
@@ -102,9 +101,11 @@ def _sources(events: list[Feedback]) -> tuple[U8, bytes]:
 
 
 def _contexts(events: list[Feedback]) -> tuple[U8, tuple[bytes, ...]]:
-    if [event.context for event in events].count(UNSET) == len(events):
-        return np.zeros(len(events), dtype=np.uint8), ()
-    found = [b"" if e.context is UNSET else packed_context(e.context) for e in events]
+    n = len(events)
+    of_lists = [event.rec_id for event in events].count(UNSET) < n
+    if not of_lists and [event.context for event in events].count(UNSET) == n:
+        return np.zeros(n, dtype=np.uint8), ()
+    found = [placed(event) for event in events]
     flags = np.array([HAS_CONTEXT if one else 0 for one in found], dtype=np.uint8)
     return flags, tuple(filter(None, found))
 

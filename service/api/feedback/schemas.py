@@ -5,8 +5,7 @@ unknown fields.
 """
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,13 +15,14 @@ from msgspec import UNSET, UnsetType
 
 from core.meaning import RATING
 from core.scale import Scale
+from service.api.contexts import Context, context_fault
 from service.api.feedback.sender import IDENTIFIED
 from service.api.times import is_moment, milliseconds, rfc3339
 from service.errors import InvalidEvent, TooLarge
-from service.http.faults import NAME, of_msgspec
+from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
+from service.rec_ids import LENGTH, context_of_list, source_of
 from service.rec_ids import decode as decode_rec_id
-from service.rec_ids import source_of
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
@@ -32,9 +32,7 @@ from service.store.log.codec import (
     HAS_SOURCE,
     packed_context,
 )
-
-MAX_CONTEXT, MAX_CONTEXT_TEXT = 8, 64
-"""Most entries of a context, and the characters of the longest name or text."""
+from service.store.profiles.contexts import context_of
 
 Fault = tuple[str, str]
 """(code, detail) of a row that cannot be accepted."""
@@ -58,9 +56,9 @@ class Feedback(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Your own id of the event: a repeat of it counts once."""
     rec_id: str | UnsetType = UNSET
     """The `rec_id` of the slate that showed the item: the event counts for its click-through."""
-    context: Annotated[dict[str, str], msgspec.Meta(max_length=MAX_CONTEXT)] | UnsetType = UNSET
+    context: Context | UnsetType = UNSET
     """Where it happened: `{"device": "phone", "page": "home"}`, names and short texts of your own.
-    Click-through can be asked for by each; put nothing in it that names a person."""
+    It is kept with the event and counted; put nothing in it that names a person."""
 
 
 class Rejected(msgspec.Struct):
@@ -178,7 +176,7 @@ class Rules:
     ) -> Row:
         """Return a checked event as a row of the log; for ``digest`` see ``Sender``."""
         source = b"" if event.rec_id is UNSET else source_of(event.rec_id, event.user)
-        context = b"" if event.context is UNSET else packed_context(event.context)
+        context = placed(event)
         return Row(
             user=event.user,
             item=item,
@@ -195,20 +193,14 @@ class Rules:
         )
 
 
-def context_fault(context: Mapping[str, str]) -> str | None:
-    """Return what is wrong with a context; None if nothing is."""
-    for name, text in context.items():
-        if not _is_name(name) or len(name) > MAX_CONTEXT_TEXT:
-            return (
-                "`context` has a name that is none: a letter or _ first, then letters, digits and "
-                f"_, at most {MAX_CONTEXT_TEXT} in all"
-            )
-        if not is_id(text) or len(text) > MAX_CONTEXT_TEXT:
-            return (
-                f"`context.{name}` must have 1 to {MAX_CONTEXT_TEXT} characters, "
-                "none of them a control character"
-            )
-    return None
+def placed(event: Feedback) -> bytes:
+    """Return where an event happened, as the log keeps it: what it says itself, and its list."""
+    own = {} if event.context is UNSET else event.context
+    if event.rec_id is UNSET or len(event.rec_id) <= LENGTH:
+        return packed_context(own)
+    asked = context_of(context_of_list(event.rec_id, event.user).decode(errors="replace"))
+    # an id may be forged
+    return packed_context(own if context_fault(asked) else {**asked, **own})
 
 
 UNREADABLE_REC_ID = (
@@ -239,8 +231,6 @@ _many = msgspec.json.Decoder(list[Feedback])
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError)
 """What msgspec raises for bytes that are not the wanted JSON."""
-
-_is_name = re.compile(NAME).fullmatch
 
 decode_one = _one.decode
 decode_lines = _one.decode_lines

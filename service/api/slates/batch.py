@@ -16,6 +16,7 @@ from service.api.slates.requests import (
     BatchBody,
     RecommendationBody,
     check_variety,
+    context_in,
     list_name,
     shape_of,
 )
@@ -24,6 +25,7 @@ from service.errors import InvalidId, NotReady, ServiceError
 from service.http.documentation import ITEM_SCHEMA, json_body, problems, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id
+from service.rec_ids import with_context
 from service.runtime.api import ApiRuntime
 from service.serving.asked import Asked
 from service.telemetry import logger
@@ -106,6 +108,7 @@ class _Batch:
     def __init__(self, runtime: ApiRuntime, body: BatchBody, request_id: str) -> None:
         self._runtime, self._body, self._request_id = runtime, body, request_id
         self._asking = _asking(body)
+        self._context = context_in("body", body.context)
         self._begun = False
 
     async def lines(self, users: Sequence[str]) -> bytes:
@@ -121,7 +124,10 @@ class _Batch:
         try:
             asked, of = self._asking(user)
             answer = await self._runtime.recommender.recommend(asked)
-            return await slate_of(self._runtime, answer, user=user, of=of, fields=self._body.fields)
+            fields = self._body.fields
+            slate = await slate_of(self._runtime, answer, user=user, of=of, fields=fields)
+            slate.rec_id = with_context(slate.rec_id, self._context)
+            return slate
         except ServiceError as error:
             return FailedSlate(user, Failure(error.status, error.code, error.detail))
         except Exception:  # noqa: BLE001 - a bug that one user meets may not cost the others

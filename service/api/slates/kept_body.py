@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from service.rec_ids import LENGTH, RecIdTemplate
+from service.rec_ids import RecIdTemplate
 
 _REC_ID, _SEEN_THROUGH = b',"rec_id":"', b',"seen_through":"'
 """Members of the outermost object: within a string a quotation mark has a backslash before it."""
@@ -23,7 +23,7 @@ class KeptBody(Struct, frozen=True):
         seen = body.rindex(_SEEN_THROUGH) + len(_SEEN_THROUGH)
         ends = body.index(b'"', seen)
         made = RecIdTemplate.of(rec_id)
-        return cls(body[:begins], body[begins + LENGTH : seen], body[ends:], made)
+        return cls(body[:begins], body[begins + len(rec_id) : seen], body[ends:], made)
 
     @property
     def nbytes(self) -> int:

@@ -29,6 +29,7 @@ from service.api.slates.requests import (
     RecommendationBody,
     RecommendationQuery,
     check_variety,
+    context_in,
     field_names,
     list_name,
     shape_of,
@@ -39,6 +40,7 @@ from service.http.documentation import answers, json_body, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
 from service.ranking.slates.wanted import Wanted
+from service.rec_ids import with_context
 from service.serving.asked import Answer, Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
@@ -89,6 +91,7 @@ async def recommend(request: Request) -> Response:
         after=position(of, query),
     )
     answer, slate = await _slate(request, asked, of, query, read.fields)
+    slate.rec_id = with_context(slate.rec_id, read.context)
     body = encoded(slate)
     plain = query.min_sequence is None and not read.fields
     if answer.standing is not None and plain and len(given) <= LONGEST:
@@ -143,6 +146,7 @@ class _Query(Struct, frozen=True):
     exclude: Sequence[str]
     fields: Sequence[str]
     shape: bytes
+    context: bytes
 
 
 def _read(query: bytes) -> _Query:
@@ -160,6 +164,7 @@ def _parsed(given: bytes) -> _Query:
         exclude=exclude,
         fields=field_names(query.fields),
         shape=shape_of(query),
+        context=context_in("query", query.where),
     )
 
 
@@ -172,6 +177,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         if body.history is not None:
             refuse("body", "history", "give `user` or `history`, not both")
     check_variety("body", body, body.candidates)
+    context = context_in("body", body.context)
     of = list_name(name, body.user, shape_of(body))
     history, unknown = await posted_history(request, body)
     asked = Asked(
@@ -188,6 +194,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         after=position(of, body, "body"),
     )
     _, slate = await _slate(request, asked, of, body, body.fields)
+    slate.rec_id = with_context(slate.rec_id, context)
     return response(slate)
 
 

@@ -3,17 +3,19 @@
 msgspec parses both: these are the routes that every page view calls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from service.api.contexts import Context, fault_of_request, pairs
 from service.api.slates.reading import names, refuse
 from service.errors import InvalidId
 from service.http.cursors import CURSOR
 from service.ids import ID_LENGTHS, SEQUENCE, id_fault, is_id
 from service.ranking.families import FAMILIES, AnyStrategy, ComparingStrategy, SimilarStrategy
+from service.store.log.codec import packed_context
 
 MAX_K, MAX_OFFSET = 1_000, 10_000
 MAX_NAMED = 10_000
@@ -31,7 +33,7 @@ _TOGETHER = (
 
 _EXPLAINERS = ", ".join(f"`{name}`" for name, family in FAMILIES.items() if family.explains)
 
-_FREE = {"k", "offset", "cursor", "fields", "explain", "min_sequence"}
+_FREE = {"k", "offset", "cursor", "fields", "explain", "min_sequence", "context"}
 """Parameters that may differ from page to page."""
 
 
@@ -165,6 +167,18 @@ class RecommendationQuery(Ranking, frozen=True, kw_only=True):
 
     exclude: Excluded = ""
     fields: Fields = ""
+    context: Annotated[
+        str,
+        Meta(
+            description="Where the list is shown: `device=phone,page=home`. Its `rec_id` carries "
+            "it, so that feedback to the list counts there."
+        ),
+    ] = ""
+
+    @property
+    def where(self) -> dict[str, str]:
+        """Return the context by name."""
+        return pairs(self.context)
 
 
 class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -187,6 +201,15 @@ FieldNames = Annotated[
 ]
 
 
+Where = Annotated[
+    Context,
+    Meta(
+        description='Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so '
+        "that feedback to the list counts there."
+    ),
+]
+
+
 class RecommendationBody(Ranking, frozen=True, kw_only=True):
     """Items for a `user`, or for somebody with this `history`, these `features` or both."""
 
@@ -205,6 +228,7 @@ class RecommendationBody(Ranking, frozen=True, kw_only=True):
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
     candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
     fields: FieldNames = []
+    context: Where = {}
 
 
 class BatchBody(Ranking, frozen=True, kw_only=True):
@@ -224,6 +248,7 @@ class BatchBody(Ranking, frozen=True, kw_only=True):
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
     candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
     fields: FieldNames = []
+    context: Where = {}
 
 
 class RankBody(RecommendationBody, frozen=True, kw_only=True):
@@ -265,6 +290,14 @@ def field_names(text: str) -> list[str]:
     if len(found) > MAX_FIELDS:
         refuse("query", "fields", f"name at most {MAX_FIELDS}")
     return found
+
+
+def context_in(where: str, context: Mapping[str, str]) -> bytes:
+    """Return the context of a request as a `rec_id` carries it; refuse one that is none."""
+    fault = fault_of_request(context)
+    if fault is not None:
+        refuse(where, "context", fault)
+    return packed_context(context)
 
 
 def check_variety(where: str, ranking: Ranking, candidates: Sequence[str] | None) -> None:

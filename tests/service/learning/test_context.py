@@ -8,7 +8,16 @@ import pytest
 
 from service.learning.click_through import MAX_CONTEXTS
 from service.learning.learner import Learner
-from service.rec_ids import encode, source_of
+from service.rec_ids import (
+    LONGEST,
+    MOST_CONTEXT,
+    RecIdTemplate,
+    context_of_list,
+    decode,
+    encode,
+    source_of,
+    with_context,
+)
 from service.settings import KINDS, Settings
 from service.store.connection import Client
 from service.store.log.codec import HAS_CONTEXT
@@ -104,6 +113,85 @@ def test_a_context_that_cannot_be_asked_for_says_how(api: Api) -> None:
     for wrong in ("phone", "device:phone", "=x", "a b=c", "device="):
         answer = api("GET", "/v1/stats/click-through", params={"context": wrong})
         assert "such as device=phone" in check_problem(answer, 422, "invalid_request")["detail"]
+
+
+def test_a_list_remembers_where_it_is_shown(redis_url: str, namespace: str) -> None:
+    settings = Settings(namespace=namespace, min_sequence_wait_ms=60_000, wait_timeout_ms=60_000)
+    where = {"device": "phone", "page": "home"}
+    with learning(settings, redis_url), Api(settings, redis_url) as api:
+        api.ready()
+        path = "/v1/users/ada/recommendations"
+        query = {"context": "device=phone,page=home"}
+        lists = [api("GET", path, params=query).json() for _ in range(3)]
+        lists.append(
+            api("POST", "/v1/recommendations", json={"user": "ada", "context": where}).json()
+        )
+        body = {"users": ["ada"], "context": where}
+        lists.append(json.loads(api("POST", "/v1/recommendations/batch", json=body).text))
+        body = {"user": "ada", "candidates": ["x"], "context": where}
+        lists.append(api("POST", "/v1/rank", json=body).json())
+        for one in lists:
+            assert context_of_list(one["rec_id"], "ada") == b"device=phone\npage=home"
+            assert context_of_list(one["rec_id"], "bob") == b""
+        assert len(api("GET", path).json()["rec_id"]) == 32
+        rec_id = lists[0]["rec_id"]
+        shown = {"user": "ada", "item": "x", "rec_id": rec_id}
+        rows = [
+            shown | {"kind": "impression"},
+            shown | {"kind": "click", "context": {"page": "detail"}},
+        ]
+        assert api("POST", "/v1/events?wait=learned", json=rows).status_code == 200
+        line = json.dumps(shown | {"kind": "impression"})
+        upload = api("POST", "/v1/events/stream", content=line, headers=NDJSON).json()
+        assert upload["warnings_total"] == 0
+        through = {"min_sequence": upload["sequence"]}
+        assert api("GET", "/v1/users/ada/predictions/x", params=through).status_code == 200
+        [everywhere] = counted(api).values()
+        assert everywhere == {"click": 1, "impression": 2}
+        assert [*counted(api, context="device=phone").values()] == [everywhere]
+        assert [*counted(api, context="page=home").values()] == [{"impression": 2}]
+        assert [*counted(api, context="page=detail").values()] == [{"click": 1}]
+        [click] = api("GET", "/v1/users/ada/ratings").json()["items"]
+        assert click["context"] == {"device": "phone", "page": "detail"}
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("phone", "`context.phone` must have 1 to 64 characters"),
+        ("a b=c", "a letter or _ first"),
+        (",".join(f"n{i}=x" for i in range(9)), "at most 8 entries"),
+        (",".join(f"n{i}={'x' * 60}" for i in range(3)), "160 bytes at most"),
+    ],
+)
+def test_a_context_that_a_list_cannot_remember_is_refused(api: Api, query: str, says: str) -> None:
+    answer = api("GET", "/v1/users/ada/recommendations", params={"context": query})
+    assert says in check_problem(answer, 422, "invalid_request")["detail"]
+    context = dict(pair.partition("=")[::2] for pair in query.split(","))
+    body = {"user": "ada", "context": context}
+    assert check_problem(api("POST", "/v1/recommendations", json=body), 422, "invalid_request")
+    batch = {"users": ["ada"], "context": context}
+    assert check_problem(
+        api("POST", "/v1/recommendations/batch", json=batch), 422, "invalid_request"
+    )
+
+
+def test_an_id_carries_the_longest_context_and_a_forged_one_places_nothing(api: Api) -> None:
+    longest = b"a=" + b"x" * (MOST_CONTEXT - 2)
+    placed = with_context(REC_ID, longest)
+    plain, read = decode(REC_ID), decode(placed)
+    assert plain is not None
+    assert read is not None
+    assert len(placed) <= LONGEST
+    assert (read.source, read.time_ms, read.user) == (plain.source, plain.time_ms, plain.user)
+    assert read.context == longest
+    assert RecIdTemplate.of(placed).at(read.time_ms).decode() == placed
+    for wrong in (placed[:-1], placed + "A", placed[:40] + "-" + placed[41:], placed * 2):
+        assert decode(wrong) is None
+    for context in (b"a b=c", b"\xff", b"=", b"a=" + bytes(3)):
+        forged = with_context(REC_ID, context)
+        assert api("POST", "/v1/events", json=event(rec_id=forged, device="tv")).status_code == 202
+    assert {one.contexts for one in appended(api)} == {(b"device=tv",)}
 
 
 def learn(client: Client, namespace: str) -> None:
