@@ -316,8 +316,14 @@ class Settings(BaseSettings):
         return init_settings, env_settings, file
 
 
+SECRETS = ("redis_url", "jobs_redis_url")
+"""Settings that may hold a password."""
+IN_FILE = "_FILE"
+"""End of a variable that names the file with a secret."""
 KNOWN_NAMES = frozenset(
-    {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG_NAME, API_KEY_NAME}
+    {PREFIX + name.upper() for name in Settings.model_fields}
+    | {PREFIX + name.upper() + IN_FILE for name in SECRETS}
+    | {CONFIG_NAME, API_KEY_NAME, API_KEY_NAME + IN_FILE}
 )
 
 
@@ -327,8 +333,10 @@ def load_settings(**flags: Any) -> Settings:
     Raise Misconfigured, which names every invalid setting.
     """
     _refuse_unknown_names(os.environ)
+    in_files = {name: secret_in_file(PREFIX + name.upper()) for name in SECRETS}
+    given = {name: value for name, value in (in_files | flags).items() if value is not None}
     try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
+        return Settings(**given)
     except ValidationError as error:
         raise Misconfigured(_explain(error)) from error
     except tomllib.TOMLDecodeError as error:
@@ -337,6 +345,28 @@ def load_settings(**flags: Any) -> Settings:
         raise Misconfigured(
             f"a nested setting such as {PREFIX}KINDS must be valid JSON: {error.__cause__ or error}"
         ) from error
+
+
+def secret_in_file(name: str) -> str | None:
+    """Return the secret in the file that the variable ``<name>_FILE`` names, None without one.
+
+    So it stands in no environment, which other processes may read. Misconfigured if ``name`` itself
+    is set too, or the file cannot be read.
+    """
+    path = os.environ.get(name + IN_FILE)
+    if not path:
+        return None
+    if os.environ.get(name):
+        raise Misconfigured(f"{name} and {name}{IN_FILE} are both set: set one of them")
+    try:
+        secret = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misconfigured(
+            f"{name}{IN_FILE} names {path}, which cannot be read: {error}"
+        ) from error
+    if not secret:
+        raise Misconfigured(f"{name}{IN_FILE} names {path}, which is empty")
+    return secret
 
 
 def environment(settings: Settings) -> dict[str, str]:

@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from service.errors import Misconfigured
 from service.processes.listening import address
-from service.settings import API_KEY_NAME, Settings, load_settings
+from service.settings import API_KEY_NAME, Settings, load_settings, secret_in_file
 
 Host = Annotated[
     str | None,
@@ -35,7 +35,12 @@ Url = Annotated[
     ),
 ]
 Key = Annotated[
-    str | None, typer.Option(help="API key, if the service needs one.", envvar=API_KEY_NAME)
+    str | None,
+    typer.Option(
+        help="API key, if the service needs one.",
+        envvar=API_KEY_NAME,
+        callback=lambda given: given or secret_in_file(API_KEY_NAME),
+    ),
 ]
 BUDGET_HELP = "Wall-clock seconds for the search of settings, without the final fit. 0: no search"
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]

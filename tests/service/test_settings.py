@@ -172,3 +172,46 @@ def test_a_limit_can_be_changed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_LIMITS__CONECTIONS", "64")
     with pytest.raises(Misconfigured, match="did you mean connections"):
         load_settings()
+
+
+def test_secrets_may_stand_in_files(
+    an_empty_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = an_empty_directory / "secret"
+    file.write_text("redis://:pass@host:6379/0\n")
+    (an_empty_directory / "hedgerow.toml").write_text('redis_url = "redis://other:1/0"\n')
+    monkeypatch.setenv("HEDGEROW_REDIS_URL_FILE", str(file))
+    settings = load_settings()
+    assert settings.redis_url == "redis://:pass@host:6379/0"
+    # children get the value, not the name of the file
+    passed_on = environment(settings)
+    assert (passed_on["HEDGEROW_REDIS_URL"], "HEDGEROW_REDIS_URL_FILE" in passed_on) == (
+        settings.redis_url,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "also", "says"),
+    [
+        (None, {}, "cannot be read"),
+        ("", {}, "is empty"),
+        ("redis://a:1/0", {"HEDGEROW_REDIS_URL": "redis://b:1/0"}, "both set"),
+        ("http://a", {}, "redis_url"),
+    ],
+)
+def test_a_secret_in_a_file_that_is_of_no_use_is_refused_with_words(
+    an_empty_directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: str | None,
+    also: dict[str, str],
+    says: str,
+) -> None:
+    file = an_empty_directory / "secret"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setenv("HEDGEROW_REDIS_URL_FILE", str(file))
+    for name, value in also.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Misconfigured, match=f"(?i){says}"):
+        load_settings()

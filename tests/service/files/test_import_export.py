@@ -203,7 +203,12 @@ def check_keys(other: ServiceProcess, directory: Path) -> None:
     assert b"401" in refused.stderr
     assert b"HEDGEROW_API_KEY" in refused.stderr
     assert b"Traceback" not in refused.stderr
-    assert hedgerow(*arguments, json.loads(made.stdout)["key"]).returncode == 0
+    key = json.loads(made.stdout)["key"]
+    assert hedgerow(*arguments, key).returncode == 0
+    secret = directory / "secret"
+    secret.write_text(f"{key}\n")
+    in_file = os.environ | {"HEDGEROW_API_KEY_FILE": str(secret)}
+    assert hedgerow(*arguments[:-1], env=in_file).returncode == 0
 
 
 def not_authorised(running: ServiceProcess) -> bool:
