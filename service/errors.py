@@ -15,7 +15,8 @@ ServiceError (status, code, retry_after_s)
 ├── Backlogged 503            the log is full: try again
 ├── NotReady 503              not learned yet, or the service is starting
 ├── StoreUnavailable 503      Redis does not answer
-│   └── StoreRefuses 503      Redis answers, but does not write: full, or a replica
+│   ├── StoreRefuses 503      Redis answers, but does not write: full, or a replica
+│   └── KeysChanged 503       who may write was decided by API keys that have changed since
 ├── StoreRolledBack 503       Redis answers, but has lost what this process knows of
 ├── Superseded                another learner took over (this process stops)
 └── Misconfigured             settings, store or namespace do not fit (the process does not start)
@@ -107,6 +108,10 @@ class StoreRolledBack(ServiceError):
     """Raised instead of a write to a store that is not the one, or not as far, as is known here."""
 
     status, code, retry_after_s = 503, "store_rolled_back", 1
+
+
+class KeysChanged(StoreUnavailable):
+    """Raised instead of a write whose sender was let in by API keys that have changed since."""
 
 
 class Superseded(ServiceError):

@@ -114,9 +114,10 @@ class Feed:
         self.counter += 1
         keys = self.keys
         receipt = keys.append_receipt(self.process)
-        names = (keys.sequence, keys.log, keys.log_bytes, receipt, keys.state)
-        # whatever store it is, however far
-        arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, "", 0)
+        version = NamespaceKeys(self.namespace).api_keys_version
+        names = (keys.sequence, keys.log, keys.log_bytes, receipt, keys.state, version)
+        # whatever store it is, however far, and whatever keys there are
+        arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, "", 0, "-")
         return self.client.eval(_SCRIPT, len(names), *names, *arguments)
 
     @property

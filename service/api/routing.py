@@ -34,6 +34,12 @@ class RawRoute(routing.RawRoute):
     roles = ROLES
 
 
+class FeedbackRoute(RawRoute):
+    """A route that appends feedback by the API keys that its ``Sender`` knows."""
+
+    appends = True
+
+
 class QueryRoute(routing.QueryRoute):
     """A raw route of the api whose handler reads the query itself."""
 

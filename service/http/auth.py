@@ -1,9 +1,11 @@
 """Authorisation: the role of each caller, looked up by the API key.
 
 Everything is open while the store holds no key and the service listens on loopback. The ``Pulse``
-brings the keys many times a second. One more beat is awaited before an unknown key is refused, and
-before anything but a read is let in without a key: the first may have been made a moment ago. While
-the store does not answer, the keys that are known are kept for a bounded time.
+brings the keys many times a second, which is enough for reads. Before an unknown key is refused,
+and before anything but a read is let in, one more beat is awaited: a key may have been made or
+revoked a moment ago. Feedback need not wait, because the script that appends it compares the
+version of the keys with that by which its sender was let in; if it has changed, ``renew`` asks
+anew. While the store does not answer, the keys that are known are kept for a bounded time.
 
 What a store loses never opens anything: once there was a key, nothing is open again, and a key that
 was revoked stays so. While the store is another one, the keys of the known one go on working.
@@ -29,6 +31,8 @@ Roles = Mapping[tuple[str, str], Need]
 _RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
 FRESH_S = 0.2
 """Largest age of the keys while the store answers, in seconds."""
+DECIDED_BY = "hedgerow.keys"
+"""Where a request notes the version of the keys by which it was let in."""
 LOCAL = "local"
 """The caller without a key."""
 LOST = (
@@ -77,18 +81,32 @@ class KeyCheck:
         self._ring = KeyRing({})
         self._taken: KeyRing | None = None
         """The keys that were last taken over from the pulse."""
+        self._version = ""
+        """Their version; keys that are noted here do not change it, so that a write asks anew."""
         self._ranks: dict[bytes, int] = {}
 
-    async def check(self, scope: Scope, need: Need) -> str | None:
+    async def check(self, scope: Scope, need: Need, *, appends: bool = False) -> str | None:
         """Raise Unauthorised or Forbidden unless the caller's role is at least ``need``.
 
-        Returns the id of the accepted key, None if none was needed.
+        Returns the id of the accepted key, None if none was needed. A request that ``appends`` has
+        to pass on what is then noted as ``DECIDED_BY``.
         """
         if need == "open":
             return None
+        key = await self._decide(scope, need, is_lax=appends or need == "read")
+        if appends:
+            scope[DECIDED_BY] = self._version
+        return key
+
+    async def renew(self, scope: Scope) -> None:
+        """Check the sender of feedback again, by the keys as they are now."""
+        await self._pulse.since(time.monotonic())
+        await self.check(scope, "write", appends=True)
+
+    async def _decide(self, scope: Scope, need: Need, *, is_lax: bool) -> str | None:
         now = time.monotonic()
-        await self._follow(now)
-        if self._is_open and (need == "read" or await self._is_open_now(now)):
+        await self._follow(now if is_lax else now + self._fresh_s)
+        if self._is_open and (is_lax or await self._is_open_now(now)):
             return None
         header = _authorization(scope)
         rank = self._rank(header)
@@ -121,7 +139,7 @@ class KeyCheck:
         """Keep the keys: ``ApiKeys`` does not read those of another store."""
 
     async def _follow(self, now: float) -> None:
-        """Take over the keys of the pulse, at most ``fresh_s`` old if the store answers."""
+        """Take over the keys of the pulse, ``fresh_s`` old by ``now`` if the store answers."""
         pulse = self._pulse
         if now - pulse.asked_at > self._fresh_s:
             try:
@@ -130,7 +148,7 @@ class KeyCheck:
                 if pulse.ring is None or now - pulse.answered_at > self._kept_s:
                     raise StoreUnavailable(f"API keys cannot be checked: {error.detail}") from error
         if pulse.ring is not None and pulse.ring is not self._taken:
-            self._taken = pulse.ring
+            self._taken, self._version = pulse.ring, pulse.ring.version
             self._take_over(pulse.ring)
 
     @property

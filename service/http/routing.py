@@ -29,6 +29,8 @@ class Route(APIRoute):
     """The role of each (method, path); a route without a role cannot be built."""
     streams = False
     """Whether the handler itself reads a body of any length."""
+    appends: ClassVar[bool] = False
+    """Whether the handler appends to the log by the keys that ``KeyCheck`` has noted."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **kwargs: Any) -> None:
         # generated clients name their functions as we name ours
@@ -41,7 +43,7 @@ class Route(APIRoute):
         need = self.needs.get(scope["method"])
         if need is not None:
             state = scope["app"].state
-            await _check_caller(scope, need)
+            await _check_caller(scope, need, appends=self.appends)
             if scope["query_string"]:
                 self._check_parameters(scope["query_string"])
             if not self.streams and scope["method"] != "GET":
@@ -81,11 +83,11 @@ def camel_case(name: str) -> str:
     return first + "".join(map(str.capitalize, rest))
 
 
-async def _check_caller(scope: Scope, need: Need) -> None:
+async def _check_caller(scope: Scope, need: Need, *, appends: bool) -> None:
     """Raise unless the caller may use the route, and has not sent too many requests."""
     state = scope["app"].state
     try:
-        key_id = await state.key_check.check(scope, need)
+        key_id = await state.key_check.check(scope, need, appends=appends)
     except Unauthorised:
         state.rates.count_address(scope)
         raise

@@ -54,6 +54,8 @@ class KeyRing:
     """All keys at one moment, revoked ones included; false if no key was ever created."""
 
     keys: Mapping[str, ApiKey]
+    version: str = ""
+    """Changes with every change of the keys; empty before the first."""
 
     def __bool__(self) -> bool:
         return bool(self.keys)
@@ -61,7 +63,8 @@ class KeyRing:
     def without(self, revoked: Collection[str]) -> "KeyRing":
         """Return the keys with these, whose revocation the store may have lost, revoked."""
         lost = [key for key in self.keys.values() if key.id in revoked and key.revoked is None]
-        return KeyRing({**self.keys, **{key.id: replace(key, revoked=_now()) for key in lost}})
+        revoked_now = {key.id: replace(key, revoked=_now()) for key in lost}
+        return replace(self, keys={**self.keys, **revoked_now})
 
     @property
     def revoked(self) -> frozenset[str]:
@@ -88,8 +91,8 @@ class ApiKeys:
         """``known``: which store the keys are in; any store without it."""
         self._client, self._known = client, known or Known()
         self._keys = NamespaceKeys(namespace)
-        self._latest: tuple[bytes | None, KeyRing] | None = None
-        """Version of the keys, and the keys, when they were last read."""
+        self._latest: KeyRing | None = None
+        """The keys when they were last read."""
 
     async def latest(self) -> KeyRing:
         """*Same as* ``ring``, but reads the keys only if their version has changed."""
@@ -97,9 +100,9 @@ class ApiKeys:
             version = await cast(
                 "Awaitable[bytes | None]", self._client.get(self._keys.api_keys_version)
             )
-        if self._latest is None or self._latest[0] != version:
+        if self._latest is None or self._latest.version != (version or b"").decode():
             return await self.ring()
-        return self._latest[1]
+        return self._latest
 
     def forget(self) -> None:
         """Read the keys again, whatever their version is."""
@@ -117,9 +120,8 @@ class ApiKeys:
         if known is not None and identity != str(known).encode():
             raise StoreRolledBack("the store is another one, or went back: its keys are not known")
         self._known.had_keys = self._known.had_keys or bool(stored)
-        ring = _ring(stored)
-        self._latest = version, ring
-        return ring
+        self._latest = replace(_ring(stored), version=(version or b"").decode())
+        return self._latest
 
     async def create(self, role: Role, name: str) -> tuple[ApiKey, str]:
         """Create a key; its secret is returned here and never again.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from service.api.feedback.intake import Intake
 from service.api.feedback.sender import Sender
 from service.errors import ServiceError, StoreRolledBack, StoreUnavailable, Superseded
+from service.http.auth import DECIDED_BY
 from service.learning.partition_loop import Leader
 from service.runtime.api import ApiRuntime
 from service.store.catalogue.numbers import ItemNumbers
@@ -132,7 +133,8 @@ async def _session(world: "World", intake: Intake) -> None:
 
 async def _accept(intake: Intake, request: Request, program: bytes) -> None:
     feedback = request.feedback()
-    sender = Sender({"headers": [(b"user-agent", program)]}, request.key)
+    no_keys = {DECIDED_BY: ""}
+    sender = Sender({"headers": [(b"user-agent", program)], **no_keys}, request.key)
     if len(feedback) > 1:
         request.note_accepted(await intake.accept(feedback, sender))
         return

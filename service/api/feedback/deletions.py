@@ -11,6 +11,7 @@ from service.api.waiting import learned
 from service.ids import parse_sequence_token, sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
+from service.store.identity.known import Basis
 from service.store.log.append_queue import Row
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
 from service.store.partitions import partition_of
@@ -95,7 +96,7 @@ async def _delete(
     item: str | None = None,
 ) -> Receipt:
     appended = await settled(
-        [runtime.append_queue.submit(partition, (row,), token) for partition in partitions]
+        [runtime.append_queue.submit(partition, (row,), Basis(token)) for partition in partitions]
     )
     sequences = dict(zip(partitions, appended, strict=True))
     return Receipt(

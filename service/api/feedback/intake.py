@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from service.api.feedback.schemas import (
     Fault,
@@ -17,11 +18,12 @@ from service.api.feedback.schemas import (
 from service.api.feedback.sender import Sender
 from service.api.figures import figure
 from service.api.waiting import learned
-from service.errors import InvalidEvent, StoreRolledBack
+from service.errors import InvalidEvent, KeysChanged, ServiceError, StoreRolledBack
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
+from service.store.identity.known import Basis
 from service.store.log.append_queue import Row
 from service.store.partitions import partition_of
 
@@ -46,6 +48,13 @@ class Accepted:
 
     def written(self) -> Written:
         return Written(self.n, self.rejected, self.warnings, sequence_token(self.sequences))
+
+
+class Refused(NamedTuple):
+    """Events that the store refused, and why."""
+
+    events: Events
+    why: ServiceError
 
 
 class Intake:
@@ -77,16 +86,23 @@ class Intake:
             await self.request_keys.check(sender.key, {0: event})
         try:
             return await self._append_one(event, sender)
-        except StoreRolledBack:
-            await self.examine()
+        except (StoreRolledBack, KeysChanged) as error:
+            await self.reconsider(sender, error)
         return await self._append_one(event, sender)
 
-    async def examine(self) -> None:
-        """Look at the store after it refused to be written to.
+    async def reconsider(self, sender: Sender, error: ServiceError) -> None:
+        """Look at what a write rests on after the store refused it.
 
-        On return it is the store that is known: what it refused, numbered anew, it will take.
-        StoreRolledBack says that it will not.
+        On return the store will take what it refused, numbered anew. StoreRolledBack says that it
+        will not, Unauthorised and Forbidden that the sender may not write any more.
         """
+        if isinstance(error, KeysChanged):
+            await sender.renew()
+        else:
+            await self.examine()
+
+    async def examine(self) -> None:
+        """Look at the store after it turned out to be another; StoreRolledBack if it stays so."""
         await self._watch.examine()
 
     async def _append_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
@@ -98,7 +114,8 @@ class Intake:
         digest = sender.digest(event.user, event.event_id, 0)
         row = self.rules.row(event, number, now_ms=self._clock(), digest=digest)
         partition = partition_of(event.user, self.partitions)
-        sequence = await self.append_queue.submit(partition, (row,), token)
+        basis = Basis(token, sender.keys)
+        sequence = await self.append_queue.submit(partition, (row,), basis)
         return f"{partition}:{sequence}", _warnings(0, event, row)
 
     async def accept(
@@ -116,23 +133,24 @@ class Intake:
         if good:
             if sender.key is not None:
                 await self.request_keys.check(sender.key, dict(good))
-            try:
-                refused = await self._append(good, sender, awaited, result)
-            except StoreRolledBack:
-                refused = good
+            refused = await self._append(good, sender, awaited, result)
             if refused:
-                await self.examine()
-                if await self._append(refused, sender, awaited, result):
-                    raise StoreRolledBack("the store keeps changing: send the rows again")
+                await self.reconsider(sender, refused.why)
+                refused = await self._append(refused.events, sender, awaited, result)
+            if refused:
+                raise refused.why
         result.warnings.sort(key=lambda warned: warned.index)
         return result
 
     async def _append(
         self, good: Events, sender: Sender, awaited: bool, result: Accepted
-    ) -> Events:
-        """Append events; return those that the store refused because it is another by now."""
-        token = self.known.token
-        numbers = await self.numbers.give(event.item for _, event in good)
+    ) -> Refused | None:
+        """Append events; return those that the store refused because of what they rest on."""
+        basis = Basis(self.known.token, sender.keys)
+        try:
+            numbers = await self.numbers.give(event.item for _, event in good)
+        except StoreRolledBack as error:
+            return Refused(good, error)
         now, chunks = self._clock(), dict[int, tuple[list[Row], Events]]()
         for index, event in good:
             if event.item not in numbers:
@@ -147,14 +165,14 @@ class Intake:
             rows.append(row)
             events.append((index, event))
         pending = [
-            self.append_queue.submit(partition, rows, token)
+            self.append_queue.submit(partition, rows, basis)
             for partition, (rows, _) in chunks.items()
         ]
         ends = await asyncio.gather(*pending, return_exceptions=True)
-        refused: Events = []
+        refused: Refused | None = None
         for (partition, (rows, events)), end in zip(chunks.items(), ends, strict=True):
-            if isinstance(end, StoreRolledBack):
-                refused += events
+            if isinstance(end, StoreRolledBack | KeysChanged):
+                refused = Refused([*(refused.events if refused else ()), *events], end)
             elif isinstance(end, BaseException):
                 raise end
             else:

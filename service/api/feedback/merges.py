@@ -25,6 +25,7 @@ from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
+from service.store.identity.known import Basis
 from service.store.log.append_queue import Row
 from service.store.log.codec import (
     HAS_CONTEXT,
@@ -161,9 +162,9 @@ async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
     copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
     rows = _rows(copied, contexts, pair.source, pair.user)
     queue = runtime.append_queue
-    sent = await settled([queue.submit(pair.ours, rows, token)] if rows else [])
+    sent = await settled([queue.submit(pair.ours, rows, Basis(token))] if rows else [])
     moved = encode(_entry((pair.source,), 0, MOVE_USER, through))
-    [end] = await settled([queue.submit_entry(pair.theirs, moved, 1, token)])
+    [end] = await settled([queue.submit_entry(pair.theirs, moved, 1, Basis(token))])
     ours = sent[0] if sent else runtime.changes.watermark(pair.ours)
     return {pair.ours: ours, pair.theirs: end}
 

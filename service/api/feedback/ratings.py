@@ -20,7 +20,7 @@ from service.api.feedback.schemas import (
 )
 from service.api.feedback.sender import Sender
 from service.api.feedback.upload import Upload
-from service.api.routing import RawRoute
+from service.api.routing import FeedbackRoute
 from service.errors import InvalidEvent, ServiceError, TooLarge
 from service.http.documentation import (
     answers,
@@ -37,7 +37,7 @@ MAX_AWAITED_ROWS = 100
 MAX_KEY_LENGTH = 200
 """Leaves room for ``#`` and the number of a row within the length of an event id."""
 
-router = APIRouter(route_class=RawRoute, tags=["feedback"])
+router = APIRouter(route_class=FeedbackRoute, tags=["feedback"])
 _encode = msgspec.json.Encoder().encode
 
 _EXAMPLE = {

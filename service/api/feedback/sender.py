@@ -11,7 +11,7 @@ from hashlib import blake2b
 from msgspec import UNSET, UnsetType
 from starlette.types import Scope
 
-from service.http.auth import LOCAL, caller
+from service.http.auth import DECIDED_BY, LOCAL, caller
 from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_PRODUCER, PRODUCER_BYTES
 
 IDENTIFIED = HAS_DIGEST | HAS_PRODUCER
@@ -28,6 +28,16 @@ class Sender:
     def producer(self) -> bytes:
         """The bytes that stand for the producer."""
         return _named(caller(self._scope), _program(self._scope))
+
+    @property
+    def keys(self) -> str:
+        """The version of the API keys by which the request was let in."""
+        version: str = self._scope[DECIDED_BY]
+        return version
+
+    async def renew(self) -> None:
+        """Ask again whether it may write; Unauthorised or Forbidden if not any more."""
+        await self._scope["app"].state.key_check.renew(self._scope)
 
     def digest(self, user: str, event_id: str | UnsetType, index: int) -> bytes:
         """Return what stands for the event of a row, b"" for one without an id."""

@@ -28,11 +28,12 @@ from service.api.feedback.schemas import (
     source_warning,
 )
 from service.api.feedback.sender import Sender
-from service.errors import Backlogged, StoreRolledBack
+from service.errors import Backlogged, KeysChanged, StoreRolledBack
 from service.http.lines import BodyLines, LineBlock
 from service.ids import sequence_token
 from service.settings import Settings
 from service.store.catalogue.numbers import TooManyItems
+from service.store.identity.known import Basis
 from service.store.log.codec import (
     SOURCE_BYTES,
     Entry,
@@ -158,8 +159,8 @@ class Upload:
     async def _append_share(self, share: "_Share", packed: bytes, token: str) -> int:
         try:
             return await self._append_packed(share, packed, token)
-        except StoreRolledBack:
-            await self._intake.examine()
+        except (StoreRolledBack, KeysChanged) as error:
+            await self._intake.reconsider(self._sender, error)
         # it restarted, or lost numbers that this process knew: they are given anew
         token, numbers = await self._numbers({event.item for event in share.events})
         if any(event.item not in numbers for event in share.events):
@@ -168,10 +169,11 @@ class Upload:
 
     async def _append_packed(self, share: "_Share", packed: bytes, token: str) -> int:
         clock, (partition, n) = asyncio.get_running_loop(), (share.partition, len(share.events))
+        basis = Basis(token, self._sender.keys)
         deadline, pause = clock.time() + self._intake.patience_s, FIRST_PAUSE_S
         while True:
             try:
-                last = await self._intake.append_queue.submit_entry(partition, packed, n, token)
+                last = await self._intake.append_queue.submit_entry(partition, packed, n, basis)
             except Backlogged:
                 if clock.time() > deadline:
                     raise

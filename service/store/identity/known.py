@@ -1,6 +1,7 @@
 """What a process knows of the store: which one it is, and how far it was at least."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.store.identity.identity import Identity
 
@@ -22,6 +23,18 @@ class Positions:
     def __str__(self) -> str:
         events = ", ".join(f"partition {p}: {n} events" for p, n in enumerate(self.sequences))
         return f"{events}; {self.items} items"
+
+
+class Basis(NamedTuple):
+    """What a write rests on: it is refused if that no longer holds when it reaches the store."""
+
+    token: str = ""
+    """The store that gave the item numbers in it, see ``Known``; empty: that of now."""
+    keys: str | None = None
+    """The version of the API keys by which its sender was let in; None if that was asked before."""
+
+
+NO_BASIS = Basis()
 
 
 class Known:

@@ -1,8 +1,10 @@
 -- Append one entry of n events to the log of a partition; a repeat gets the first answer.
--- KEYS  sequence, log, log-bytes, receipt of this process, state
+-- KEYS  sequence, log, log-bytes, receipt of this process, state, version of the API keys
 -- ARGV  n, packed entry, counter of this process, most bytes in the log, seconds a receipt lives,
---       the store that the caller knows, the newest event that it knows
--- Answers the sequence of the last event, -1 when the log is full, -2 for a counter from the past; OTHERSTORE.
+--       the store that the caller knows, the newest event that it knows,
+--       the version of the keys by which the sender was let in; '-' if that does not matter
+-- Answers the sequence of the last event, -1 when the log is full, -2 for a counter from the past,
+-- -3 if the keys have changed; OTHERSTORE.
 local receipt = redis.call('GET', KEYS[4])
 if receipt then
   -- first of all: an entry that was appended before a restart must not be refused, and then sent anew
@@ -12,6 +14,7 @@ if receipt then
 end
 if not is_known(KEYS[5], ARGV[6]) then return OTHER_STORE end
 if tonumber(redis.call('GET', KEYS[1]) or '0') < tonumber(ARGV[7]) then return OTHER_STORE end
+if ARGV[8] ~= '-' and (redis.call('GET', KEYS[6]) or '') ~= ARGV[8] then return -3 end
 local waiting = tonumber(redis.call('GET', KEYS[3]) or '0')
 if waiting > 0 and waiting + #ARGV[2] > tonumber(ARGV[4]) then return -1 end
 local sequence = string.format('%.0f', redis.call('INCRBY', KEYS[1], ARGV[1]))

@@ -16,6 +16,7 @@ import numpy as np
 
 from service.errors import ServiceError
 from service.store.clock import now_ms
+from service.store.identity.known import NO_BASIS, Basis
 from service.store.log.codec import Entry, encode
 
 MAX_ENTRY_ROWS = 16_384
@@ -41,14 +42,14 @@ class Row(NamedTuple):
 class Log(Protocol):
     """The next step: ``stream.LogWriter``."""
 
-    async def append(self, partition: int, packed: bytes, n: int, token: str) -> int:
+    async def append(self, partition: int, packed: bytes, n: int, basis: Basis) -> int:
         """Append and return the sequence of the last event."""
 
 
 @dataclass(frozen=True)
 class _Rows:
     rows: Sequence[Row]
-    token: str
+    basis: Basis
     done: asyncio.Future[int]
 
 
@@ -56,32 +57,34 @@ class _Rows:
 class _Packed:
     packed: bytes
     n: int
-    token: str
+    basis: Basis
     done: asyncio.Future[int]
 
 
 class AppendQueue:
     """Appends rows to the log; each future resolves to the sequence of its last row.
 
-    A ``token`` (``identity.known``) says from which store the item numbers in the rows are.
+    Rows share an entry if they rest on the same ``basis``.
     """
 
     def __init__(self, log: Log, partitions: int, clock: Callable[[], int] = now_ms) -> None:
         """``clock`` gives the time in ms that entries are stamped with."""
         self._lanes = [_Lane(log, partition, clock) for partition in range(partitions)]
 
-    def submit(self, partition: int, rows: Sequence[Row], token: str = "") -> asyncio.Future[int]:
+    def submit(
+        self, partition: int, rows: Sequence[Row], basis: Basis = NO_BASIS
+    ) -> asyncio.Future[int]:
         """Queue rows that may share an entry with others; they get adjacent sequences."""
         done = asyncio.get_running_loop().create_future()
-        self._lanes[partition].put(_Rows(rows, token, done))
+        self._lanes[partition].put(_Rows(rows, basis, done))
         return done
 
     def submit_entry(
-        self, partition: int, packed: bytes, n: int, token: str = ""
+        self, partition: int, packed: bytes, n: int, basis: Basis = NO_BASIS
     ) -> asyncio.Future[int]:
         """Queue an encoded entry that is not merged with others: a large block of an upload."""
         done = asyncio.get_running_loop().create_future()
-        self._lanes[partition].put(_Packed(packed, n, token, done))
+        self._lanes[partition].put(_Packed(packed, n, basis, done))
         return done
 
     async def close(self) -> None:
@@ -118,24 +121,24 @@ class _Lane:
     async def _append_next(self) -> None:
         work = self._waiting.popleft()
         if isinstance(work, _Packed):
-            await self._append(work.packed, work.n, work.token, [(work.done, work.n)])
+            await self._append(work.packed, work.n, work.basis, [(work.done, work.n)])
             return
         rows, answers = list(work.rows), [(work.done, len(work.rows))]
         while len(rows) < MAX_ENTRY_ROWS and self._waiting:
             following = self._waiting[0]
-            if isinstance(following, _Packed) or following.token != work.token:
+            if isinstance(following, _Packed) or following.basis != work.basis:
                 break
             rows += following.rows
             answers.append((following.done, len(rows)))
             self._waiting.popleft()
         entry = entry_of(rows, self._clock())
-        await self._append(encode(entry), len(rows), work.token, answers)
+        await self._append(encode(entry), len(rows), work.basis, answers)
 
     async def _append(
-        self, packed: bytes, n: int, token: str, answers: list[tuple[asyncio.Future[int], int]]
+        self, packed: bytes, n: int, basis: Basis, answers: list[tuple[asyncio.Future[int], int]]
     ) -> None:
         try:
-            last = await self._log.append(self._partition, packed, n, token)
+            last = await self._log.append(self._partition, packed, n, basis)
         except ServiceError as error:
             _fail(answers, error)
             return

@@ -13,11 +13,11 @@ import redis
 import redis.asyncio
 from redis import exceptions as redis_errors
 
-from service.errors import Backlogged, StoreRefuses, StoreUnavailable
+from service.errors import Backlogged, KeysChanged, StoreRefuses, StoreUnavailable
 from service.store.connection import store_errors
-from service.store.identity.known import Known
+from service.store.identity.known import NO_BASIS, Basis, Known
 from service.store.identity.scripts import checking
-from service.store.keys import PartitionKeys
+from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.namespace import Namespace
 
 RECEIPT_S = 86_400
@@ -26,7 +26,8 @@ RETRY_S = 5.0
 """Seconds for which an append is repeated while the store does not answer."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 
-_FULL, _STALE = -1, -2
+_FULL, _STALE, _OTHER_KEYS = -1, -2, -3
+_ANY_KEYS = "-"
 _SCRIPT, _SCRIPT_SHA = checking(resources.files(__package__).joinpath("append_log.lua").read_text())
 
 
@@ -58,22 +59,24 @@ class LogWriter:
             _script_keys(namespace.name, p, self._process) for p in range(namespace.partitions)
         ]
 
-    async def append(self, partition: int, packed: bytes, n: int, token: str = "") -> int:
+    async def append(self, partition: int, packed: bytes, n: int, basis: Basis = NO_BASIS) -> int:
         """Append an entry of n events and return the sequence of the last one.
 
-        ``token`` is that of the store that gave the item numbers in the entry; by default that of
-        now. Raises Backlogged if the log is full, StoreRolledBack if the store is another by now or
-        has lost events. Raises StoreUnavailable if the store did not answer for ``retry_s``; the
-        events may or may not be in the log then.
+        Raises Backlogged if the log is full, StoreRolledBack if the store is another by now or has
+        lost events, KeysChanged if the API keys are not those of the basis. Raises StoreUnavailable
+        if the store did not answer for ``retry_s``; the events may or may not be in the log then.
         """
         self._counters[partition] += 1
         arguments = (
             *(n, packed, self._counters[partition], self._max_bytes, RECEIPT_S),
-            *(token or self._known.token, self._known.sequence(partition)),
+            *(basis.token or self._known.token, self._known.sequence(partition)),
+            _ANY_KEYS if basis.keys is None else basis.keys,
         )
         answer = await self._until_answered(self._keys[partition], arguments)
         if answer == _FULL:
             raise Backlogged("the log is full, the learner is behind: send the rows again later")
+        if answer == _OTHER_KEYS:
+            raise KeysChanged("the API keys have changed meanwhile: send it again")
         if answer == _STALE:
             raise StoreUnavailable(
                 "an append was overtaken by a later one of this process: send it again"
@@ -147,4 +150,7 @@ class LogReader:
 
 def _script_keys(namespace: str, partition: int, process: str) -> list[str]:
     keys = PartitionKeys(namespace, partition)
-    return [keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(process), keys.state]
+    return [
+        *(keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(process), keys.state),
+        NamespaceKeys(namespace).api_keys_version,
+    ]
