@@ -6,12 +6,13 @@ Only the learner writes what a commit writes. No result depends on where a batch
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.errors import CoreError
 from core.online.model import OnlineModel
 from core.transitions.sweep import ROUND_BYTES
 from service import configs
-from service.errors import Misconfigured, StoreRolledBack
+from service.errors import Misconfigured
 from service.learning.backlog import Backlog
 from service.learning.batch import answers
 from service.learning.batch_learning import BatchLearning
@@ -20,26 +21,19 @@ from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
 from service.learning.following import views
 from service.learning.following.inbox import Inbox
-from service.learning.inspection import Inspection
-from service.learning.learning_step import changed_arrays, machine
+from service.learning.learning_step import changed_arrays
 from service.learning.merges import Merges
 from service.learning.outcome import Outcome
+from service.learning.partition import Partition
 from service.learning.state.memory import load_memory
 from service.learning.state.rows import restore
 from service.settings import Settings
-from service.store.catalogue.numbers import item_count
 from service.store.connection import Client
-from service.store.identity.survey import run_of
-from service.store.keys import PartitionKeys
 from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
-from service.store.log.dead_letters import KEPT, DeadLetter, DeadLetters
-from service.store.log.stream import LogReader
+from service.store.log.dead_letters import KEPT, DeadLetter
 from service.store.namespace import Namespace
 from service.store.profiles.commit import Changes, Commit, StateChange
 from service.store.profiles.expert_history import ExpertPoint, ExpertStanding
-from service.store.profiles.rows import RowStore
-from service.store.profiles.take_over import check_standing, take_over
-from service.store.profiles.writer import ProfileWriter
 from service.telemetry import logger
 
 BLOCK_MS = 500
@@ -56,6 +50,18 @@ _COUNTERS = (
 )
 
 
+@dataclass(frozen=True)
+class LearnerLimits:
+    """What bounds the memory and the time of a learner beside its settings."""
+
+    max_sources: int = MAX_SOURCES
+    """See ``ClickThrough``."""
+    round_bytes: int = ROUND_BYTES
+    """See ``ItemTransitions``."""
+    view_share: float = views.SHARE
+    """Share of the time that copies for the follower may take."""
+
+
 class Learner:
     """Learns one partition while its epoch lasts; raises Superseded once another took over."""
 
@@ -65,50 +71,27 @@ class Learner:
         client: Client,
         namespace: Namespace,
         partition: int,
-        *,
-        max_sources: int = MAX_SOURCES,
-        round_bytes: int = ROUND_BYTES,
-        view_share: float = views.SHARE,
+        limits: LearnerLimits = LearnerLimits(),
     ) -> None:
-        """``round_bytes``: see ``ItemTransitions``.
-
-        ``view_share`` is the share of the time that copies for the follower may take.
-        """
-        self._settings, self._client = settings, client
+        self._settings = settings
         self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
-        self._keys = PartitionKeys(namespace.name, partition)
-        self._log = LogReader(client, self._keys)
-        self._dead_letters = DeadLetters(client, self._keys)
-        self._inspection = Inspection(namespace.scale, lambda: item_count(client, namespace.name))
-        # before anything is read: whatever a restart loses, the writer refuses to go on with it
-        self._run = run_of(client)
-        self.state = take_over(
-            client,
-            self._keys,
-            fingerprint=self.model.fingerprint,
-            machine=machine(),
-            identity=namespace.identity,
-        )
-        self._writer = ProfileWriter(client, self._keys, self.state, self._run)
+        self._partition = Partition(client, namespace, partition, self.model)
+        self.state, self._writer = self._partition.state, self._partition.writer
         self.watermark = self.state.watermark
         """Sequence of the last event that is learned and committed."""
         self._counters = {name: getattr(self.state, name) for name in _COUNTERS}
         memory = load_memory(
             settings,
             self.model,
-            client,
-            keys=self._keys,
-            generation=self.state.generation,
-            watermark=self.state.watermark,
-            arrived_ms=self.state.newest_ms,
-            meanings=configs.meanings(settings, namespace),
-            round_bytes=round_bytes,
+            self._partition,
+            configs.meanings(settings, namespace),
+            round_bytes=limits.round_bytes,
         )
         self._memory = memory
-        self._saved = RowStore(client, self._keys, self.state.generation).arrays()
+        self._saved = memory.arrays
         restore(self.model, self._saved)
         self._deletions, self._merges = Deletions(memory), Merges(memory)
-        click_through = ClickThrough(memory.reader.click_through(), max_sources=max_sources)
+        click_through = ClickThrough(memory.reader.click_through(), max_sources=limits.max_sources)
         self._batches = BatchLearning(memory, click_through)
         age_ms = int(settings.dedupe_max_age_h * 3_600_000)
         self._ahead_ms = int(1_000 * settings.future_tolerance_s)
@@ -120,7 +103,7 @@ class Learner:
             memory.counters,
             memory.transitions,
             settings.online_snapshot_s,
-            share=view_share,
+            share=limits.view_share,
         )
         self.follower_inbox = Inbox(copies, memory.users, memory.counters, settings.judged_per_s)
         """The input of its follower, if there is one."""
@@ -170,9 +153,7 @@ class Learner:
 
         A commit would notice too, but later.
         """
-        if run_of(self._client) != self._run:
-            raise StoreRolledBack("the store was restarted")
-        check_standing(self._client, self._keys, self.state, self.watermark)
+        self._partition.check_epoch(self.watermark)
 
     def drain(self) -> int:
         """Learn everything that is in the log; return the number of events."""
@@ -188,11 +169,11 @@ class Learner:
     # --- one batch --------------------------------------------------------------------------------
 
     def _read(self, block_ms: int) -> Backlog | None:
-        while entries := self._log.read_after(
+        while entries := self._partition.log.read_after(
             self._learned_to, block_ms=block_ms, max_bytes=READ_BYTES
         ):
             self.follower_inbox.refresh(self._learned_to)
-            inspected = self._inspection.of(entries, self._learned_to)
+            inspected = self._partition.inspection.of(entries, self._learned_to)
             if inspected.sound:
                 self._backlog = Backlog(
                     inspected.sound, self._learned_to, self._window, self._ahead_ms
@@ -208,7 +189,7 @@ class Learner:
         self.settle()
         # a suspended learner must not judge entries by what it knew before another took over
         self.check_epoch()
-        if self._dead_letters.count() >= KEPT:
+        if self._partition.dead_letters.count() >= KEPT:
             raise Misconfigured(
                 f"{KEPT} entries of the log could not be learned and wait: find the cause, then "
                 "replay or discard them (`hedgerow dead-letters list`)"

@@ -1,11 +1,8 @@
 """One learning step of the model on rows in memory, shared by the learner and the rebuild."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-from llvmlite import binding
 
 from core.counters import Counters
 from core.online.model import OnlineModel
@@ -64,9 +61,3 @@ def warm_up(model: OnlineModel) -> None:
     items.rows[:] = model.start(Side.ITEM, id_hashes(["a"]))
     rating = np.full(1, model.config.scale.low)
     model.learn(users, items, RatingRows(zero, zero, rating, zero))
-
-
-def machine() -> str:
-    """Return the processor and numeric libraries; with the settings they determine every bit."""
-    processor: Callable[[], str] = binding.get_host_cpu_name
-    return f"{processor()} numpy-{np.__version__} numba-{numba.__version__}"

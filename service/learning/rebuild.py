@@ -24,7 +24,8 @@ from core.popularity import WIDTH
 from core.types import I64
 from service import configs
 from service.learning.external_sort import ExternalSort
-from service.learning.learning_step import changed_arrays, learn_ratings, machine
+from service.learning.learning_step import changed_arrays, learn_ratings
+from service.learning.partition import machine
 from service.learning.state.counters import ItemCounters
 from service.learning.state.horizon import Horizon
 from service.learning.state.rows import ItemRows, UserRows

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.batch.ocmf.users import StructuredUsers
 from service.learning.following.judge import Verdict
-from service.learning.learner import Learner
+from service.learning.learner import Learner, LearnerLimits
 from service.ranking.families import FAMILIES
 from service.ranking.trained.fold_in import FoldIn
 from service.settings import Settings
@@ -49,7 +49,9 @@ def figures() -> dict[str, str]:
             replace(event, time_ms=event.time_ms + at * APART_MS)
             for at, event in enumerate(some_ratings(EVENTS, items=ITEMS))
         ]
-        with closing(Learner(settings, client, namespace, 0, view_share=1e9)) as learner:
+        with closing(
+            Learner(settings, client, namespace, 0, LearnerLimits(view_share=1e9))
+        ) as learner:
             found = judged(learner, feed, settings, events, trained=trained)
     return {str(sequence): _text(verdict) for sequence, verdict in found.items()}
 

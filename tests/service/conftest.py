@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis
 
-from service.learning.learner import Learner
+from service.learning.learner import Learner, LearnerLimits
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
@@ -57,7 +57,7 @@ def eager(namespace: str, tmp_path: Path) -> Settings:
 def eager_learner(client: redis.Redis, eager: Settings) -> Iterator[Learner]:
     """A learner whose follower gets a view after every batch."""
     namespace = open_namespace(client, eager)
-    with closing(Learner(eager, client, namespace, 0, view_share=1e9)) as learner:
+    with closing(Learner(eager, client, namespace, 0, LearnerLimits(view_share=1e9))) as learner:
         yield learner
 
 

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from core.meaning import EventMeanings
 from core.online.model import OnlineModel
 from core.transitions.sweep import ROUND_BYTES
+from service.learning.partition import Partition
 from service.learning.state.counters import ItemCounters
 from service.learning.state.horizon import Horizon
 from service.learning.state.rows import ItemRows, UserRows
 from service.learning.state.showings import ItemShowings
 from service.learning.state.transitions import ItemTransitions
 from service.settings import Settings
-from service.store.connection import Client
-from service.store.keys import PartitionKeys
 from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.partition_reader import PartitionReader
 from service.store.profiles.rows import RowStore
@@ -34,32 +33,28 @@ class Memory:
     horizon: Horizon
     deleted: dict[int, int]
     """Sequence of the deletion by item number."""
+    arrays: dict[str, bytes]
+    """The state of the experts as it is stored."""
 
 
 def load_memory(
     settings: Settings,
     model: OnlineModel,
-    client: Client,
-    *,
-    keys: PartitionKeys,
-    generation: int,
-    watermark: int,
-    arrived_ms: int,
+    partition: Partition,
     meanings: EventMeanings,
+    *,
     round_bytes: int = ROUND_BYTES,
 ) -> Memory:
-    """Read all that is kept of items; user rows are read when events name the users.
-
-    ``arrived_ms`` is when the event at the watermark arrived.
-    """
-    horizon = Horizon(arrived_ms, int(1_000 * settings.future_tolerance_s))
+    """Read all that is kept of items; user rows are read when events name the users."""
+    client, keys, generation = partition.client, partition.keys, partition.state.generation
+    horizon = Horizon(partition.state.newest_ms, int(1_000 * settings.future_tolerance_s))
     reader, rows = PartitionReader(client, keys), RowStore(client, keys, generation)
     histories = HistoryStore(client, keys)
     deleted = reader.deleted_items()
     items = ItemRows(model, rows, client, keys.namespace)
     items.load()
     transitions = ItemTransitions(settings, meanings, horizon, round_bytes=round_bytes)
-    transitions.load(reader, generation, watermark)
+    transitions.load(reader, generation, partition.state.watermark)
     return Memory(
         settings=settings,
         model=model,
@@ -74,4 +69,5 @@ def load_memory(
         transitions=transitions,
         horizon=horizon,
         deleted=deleted,
+        arrays=rows.arrays(),
     )

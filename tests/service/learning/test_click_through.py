@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from service.learning.learner import Learner
+from service.learning.learner import Learner, LearnerLimits
 from service.rec_ids import encode, source_of
 from service.settings import KINDS, Settings
 from service.store.connection import Client, connect
@@ -107,7 +107,7 @@ def learn(client: Client, namespace: str) -> None:
     """Learn all that waits, as a learner that has just started and remembers four sources."""
     settings = Settings(namespace=namespace)
     opened = open_namespace(client, settings)
-    with closing(Learner(settings, client, opened, 0, max_sources=4)) as learner:
+    with closing(Learner(settings, client, opened, 0, LearnerLimits(max_sources=4))) as learner:
         learner.drain()
 
 

@@ -8,7 +8,7 @@ import pytest
 from core.errors import DataError
 from core.transitions.table import MOST_ROW_BYTES
 from service.api.feedback.merges import _entry
-from service.learning.learner import Learner
+from service.learning.learner import Learner, LearnerLimits
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER, MOVE_USER, encode
@@ -27,7 +27,7 @@ class Watched(Learner):
 
     def _commit_of(self, *given, **changes):
         commit = super()._commit_of(*given, **changes)
-        packing = CommitPacking(self._keys, epoch=1, generation=0)
+        packing = CommitPacking(self._partition.keys, epoch=1, generation=0)
         self.commits.append((commit, len(packing.pack(commit))))
         return commit
 
@@ -39,7 +39,7 @@ def started(client):
     def start(namespace, round_bytes=ROUND, **changed):
         settings = Settings(namespace=namespace, **changed)
         opened = open_namespace(client, settings)
-        learner = Watched(settings, client, opened, 0, round_bytes=round_bytes)
+        learner = Watched(settings, client, opened, 0, LearnerLimits(round_bytes=round_bytes))
         learner.commits = []
         return closing(learner)
 
