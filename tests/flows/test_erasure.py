@@ -106,7 +106,7 @@ def set_aside(client: Client) -> None:
         return Row(user, 1, 3.0, now_ms(), 0, 0, b"")
 
     keys = PartitionKeys("main", 0)
-    packed = encode(entry_of([row(GHOST), row("u07"), row(GHOST)]))
+    packed = encode(entry_of([row(GHOST), row("u07"), row(GHOST)], now_ms()))
     client.xadd(keys.dead, dict(DeadLetter(1, 3, "a test", packed).fields()), id="3-0")
     broken = DeadLetter(4, 4, "a test", b"hrl?" + GHOST.encode())
     client.xadd(keys.dead, dict(broken.fields()), id="4-0")
