@@ -12,7 +12,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from service.errors import Misconfigured
 from service.processes.listening import address
-from service.settings import API_KEY_NAME, Settings, load_settings, secret_in_file
+from service.settings import API_KEY_NAME, Settings
+from service.settings_loading import load_settings, secret_in_file
 
 Host = Annotated[
     str | None,

@@ -13,7 +13,8 @@ from service.ending import end_process
 from service.errors import NotReady
 from service.processes.commands import COMMAND, compile_kernels
 from service.processes.listening import STARTED
-from service.settings import Settings, environment, without_hedgerow
+from service.settings import Settings
+from service.settings_loading import environment, without_hedgerow
 
 
 class ServiceProcess:

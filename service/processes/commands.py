@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from service.processes.compiled import is_compiled
-from service.settings import without_hedgerow
+from service.settings_loading import without_hedgerow
 
 COMMAND = (sys.executable, "-P", "-m", "service.cli")
 """The command line; -P because the working directory may contain a folder ``service``."""

@@ -26,7 +26,8 @@ from service.processes.commands import (
 from service.processes.heartbeat import Heartbeat
 from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
 from service.processes.supervised import ENDS_ALLOWED, FIRST_PAUSE_S, WITHIN_S, Supervised
-from service.settings import Settings, environment, without_hedgerow
+from service.settings import Settings
+from service.settings_loading import environment, without_hedgerow
 from service.store.connection import check_given, connect
 from service.store.namespace import open_namespace
 from service.store.server.embedded import EmbeddedServer

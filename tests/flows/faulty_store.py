@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from service.settings import Settings, environment
+from service.settings import Settings
+from service.settings_loading import environment
 from service.store.connection import Client, connect
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.profiles.history_record import read_history

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from service.processes.commands import COMMAND
-from service.settings import Settings, environment, without_hedgerow
+from service.settings import Settings
+from service.settings_loading import environment, without_hedgerow
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from service.cli.running.demo import _say_where_to_look, _settings
 from service.demo.stream import trained
 from service.demo.view import Expert, Progress, Sample, plain_line, screen, sparkline
 from service.demo.worlds import file_world, sample_world
-from service.settings import load_settings
+from service.settings_loading import load_settings
 
 
 def shown(progress: Progress) -> str:

@@ -5,7 +5,8 @@ from pydantic import ValidationError
 
 from service.errors import Misconfigured
 from service.limits import Limits
-from service.settings import KINDS, Settings, environment, load_settings, without_hedgerow
+from service.settings import KINDS, Settings
+from service.settings_loading import environment, load_settings, without_hedgerow
 
 
 @pytest.fixture(autouse=True)

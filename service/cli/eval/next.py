@@ -14,7 +14,7 @@ from service.evaluation.questions import Division, Protocol, Ties
 from service.evaluation.rankers import families_that_rank
 from service.files.ratings import Ratings, read_ratings
 from service.ranking.strategies import MIXTURE
-from service.settings import nearest
+from service.settings_loading import nearest
 
 MODELS = [MIXTURE, *families_that_rank()]
 

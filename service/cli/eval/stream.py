@@ -13,7 +13,7 @@ from service.evaluation.questions import Ties
 from service.evaluation.stream.evaluate import StreamOptions, evaluate_stream
 from service.evaluation.stream.loop import Schedule
 from service.evaluation.stream.training import USUAL, trainable
-from service.settings import load_settings, nearest
+from service.settings_loading import load_settings, nearest
 
 _USUAL = ",".join(USUAL)
 

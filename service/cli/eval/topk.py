@@ -14,7 +14,7 @@ from service.evaluation.files import SideFiles
 from service.evaluation.topk import TopkOptions, evaluate_topk
 from service.files.ratings import read_ratings
 from service.ranking.strategies import DEFAULT_RECIPE, MIXTURE
-from service.settings import nearest
+from service.settings_loading import nearest
 from service.training.recipes import RANKING
 
 _NAMES = [*sorted(RANKING, key=lambda name: name != DEFAULT_RECIPE), MIXTURE]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from service.cli import options
-from service.settings import load_settings
+from service.settings_loading import load_settings
 from service.store.audit import KEPT, Audit
 from service.store.connection import connect
 from service.store.server.opening import open_store

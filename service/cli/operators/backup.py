@@ -18,7 +18,8 @@ from service.cli import options
 from service.cli.options import counting, say
 from service.cron import cron_problem, moment_before
 from service.errors import Misconfigured, ServiceError
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 from service.store.backup.chain import checked, in_folder, named, written
 from service.store.backup.container import BadBackup
 from service.store.backup.taking import Backup, Contents, note

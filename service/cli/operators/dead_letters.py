@@ -18,7 +18,8 @@ from service.cli import options
 from service.cli.options import say
 from service.errors import Conflict, NotFound
 from service.learning.inspection import Inspection
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 from service.store.audit import acting
 from service.store.catalogue.numbers import item_count
 from service.store.connection import Client, connect, connect_async

@@ -26,7 +26,8 @@ from service.configs import online_config
 from service.errors import Misconfigured, NotFound, ServiceError, StoreRolledBack
 from service.processes.commands import ONE_THREAD
 from service.processes.compiled import cache_dir, is_compiled
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 from service.settings_reference import settings_reference
 from service.store.audit import COMMAND_LINE, DONE, Act, Audit
 from service.store.connection import connect, without_password

@@ -16,7 +16,8 @@ from service.cli.options import counting, say
 from service.errors import Misconfigured
 from service.files.export import export as histories
 from service.files.feedback import FeedbackLine
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 from service.store.server.opening import open_store
 
 Format = Literal["ndjson", "csv"]

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from service.cli import options
 from service.cli.options import say
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
 from service.store.audit import acting
 from service.store.connection import Client, connect

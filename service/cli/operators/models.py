@@ -18,7 +18,7 @@ from rich.text import Text
 
 from service.cli import options
 from service.cli.options import say
-from service.settings import load_settings
+from service.settings_loading import load_settings
 from service.store.audit import COMMAND_LINE, acting
 from service.store.connection import connect
 from service.store.models.records import SHOWN, ModelChange, ModelRecord

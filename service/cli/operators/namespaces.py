@@ -13,7 +13,7 @@ from rich.table import Table
 from service.cli import options
 from service.cli.options import say
 from service.errors import Misconfigured
-from service.settings import load_settings
+from service.settings_loading import load_settings
 from service.store.connection import Client, connect
 from service.store.identity.memory import Memory
 from service.store.namespace import scale_text

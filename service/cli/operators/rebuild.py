@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from service.cli import options
 from service.cli.options import say
 from service.learning import rebuild as rebuilding
-from service.settings import load_settings
+from service.settings_loading import load_settings
 from service.store.audit import acting
 from service.store.connection import connect
 from service.store.server.opening import open_store

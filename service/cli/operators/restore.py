@@ -15,7 +15,7 @@ import typer
 from service.cli import options
 from service.cli.options import counting, say
 from service.errors import Misconfigured
-from service.settings import load_settings
+from service.settings_loading import load_settings
 from service.store.audit import COMMAND_LINE, DONE, Act, Audit
 from service.store.backup.chain import named_files
 from service.store.backup.restoring import Restored

@@ -20,7 +20,8 @@ from service.processes.heartbeat import beat
 from service.processes.interpreter import take_short_turns
 from service.processes.listening import STARTED, listen, refuse_open_bind, room_for, url_of
 from service.runtime.api import api_runtime
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 from service.store.connection import Client, connect, store_errors
 from service.store.namespace import open_namespace
 from service.telemetry import Outage, logger, set_up_logs

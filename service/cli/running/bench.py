@@ -18,7 +18,7 @@ from service.cli import options
 from service.client import ServiceClient, ndjson
 from service.demo.sample_world import Event, SampleWorld
 from service.processes.child import ServiceProcess
-from service.settings import load_settings
+from service.settings_loading import load_settings
 
 PART = 50_000
 

@@ -16,7 +16,8 @@ from service.client import ndjson, segment
 from service.demo.stream import Demo
 from service.demo.worlds import World, file_world, sample_world
 from service.processes.child import ServiceProcess
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 
 FASTEST = 900
 """Maximum number of ratings a second."""

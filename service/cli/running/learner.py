@@ -13,7 +13,7 @@ from service.learning.partition_loop import learn_partition
 from service.processes.commands import SUPERSEDED
 from service.processes.heartbeat import beat
 from service.processes.interpreter import take_short_turns
-from service.settings import load_settings
+from service.settings_loading import load_settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
 from service.telemetry import logger, set_up_logs

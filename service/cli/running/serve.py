@@ -3,7 +3,7 @@
 from service.cli import options
 from service.ending import follow_lifeline
 from service.processes import supervisor
-from service.settings import load_settings
+from service.settings_loading import load_settings
 from service.telemetry import set_up_logs
 
 app = options.verb()

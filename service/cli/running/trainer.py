@@ -12,7 +12,8 @@ from service.cli import options
 from service.ending import end_with_parent, follow_lifeline, yield_to_others
 from service.errors import Superseded
 from service.processes.commands import ONE_THREAD, SUPERSEDED
-from service.settings import Settings, load_settings
+from service.settings import Settings
+from service.settings_loading import load_settings
 from service.store.connection import connect
 from service.store.jobs.queue import Work
 from service.store.jobs.schedule import Schedules

@@ -14,7 +14,8 @@ from core.types import F32, F64, I64, U8
 from service.evaluation.questions import Ties
 from service.files.rating_cells import RatingChunk
 from service.files.ratings import read_chunks
-from service.settings import Kind, nearest
+from service.settings import Kind
+from service.settings_loading import nearest
 from service.store.profiles.histories import Records
 from service.store.profiles.history_record import records, sequences
 
