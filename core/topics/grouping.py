@@ -1,5 +1,6 @@
 """Topics of a catalogue: clusters of item vectors by how they differ from the mean item."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,8 @@ TRIED = 8
 """Candidates for each further centre of a start."""
 FITTED = 20_000
 """Largest number of items that move the centres, those that most people took."""
+BLOCK = 1 << 14
+"""Items whose directions are in memory at a time."""
 POWER = 0.75
 """Power of the number of people by which an item weighs in the centres."""
 
@@ -72,11 +75,9 @@ def topics_of(vectors: F32, taken: F32, *, seed: int = 0) -> Topics:
     if not known.size:
         return Topics(topic, strength, np.empty(0))
     count = np.maximum(taken[known], 1.0).astype(np.float64)
-    rows = _lifted(vectors[known])
-    centres = _centres(rows, count, seed)
-    fit = rows @ centres.T
-    member = np.argmax(fit, axis=1)
-    best = np.maximum(fit[np.arange(known.size), member], 0.0)
+    lifting = _Lifting.of(vectors, known)
+    centres = _centres(lifting, count, seed)
+    member, best = lifting.nearest(centres)
     # the topic that most people like comes first
     size = np.bincount(member, weights=count, minlength=len(centres))
     order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
@@ -96,18 +97,44 @@ def n_topics(n_items: int) -> int:
     return min(MOST_TOPICS, max(int((n_items / 2) ** 0.5), min(n_items, 1)))
 
 
-def _lifted(vectors: F32) -> F64:
-    """Return the direction in which each vector differs from the mean direction."""
-    rows = _unit(vectors.astype(np.float64))
-    lifted = _unit(rows - rows.mean(axis=0))
-    # items that are all alike differ in nothing: they are one topic
-    return lifted if lifted.any() else rows
+@dataclass(frozen=True, eq=False)
+class _Lifting:
+    """The directions in which m vectors differ from their mean direction, made block by block."""
+
+    vectors: F32
+    known: I64
+    """Rows of the vectors, (m,)."""
+    mean: F64
+    """Mean direction (g,); 0 where all items are alike, which makes them one topic."""
+
+    @classmethod
+    def of(cls, vectors: F32, known: I64) -> "_Lifting":
+        plain = cls(vectors, known, np.zeros(vectors.shape[1]))
+        mean = sum(plain.rows(some).sum(axis=0) for some in plain.blocks()) / known.size
+        lifting = cls(vectors, known, mean)
+        return lifting if any(lifting.rows(some).any() for some in lifting.blocks()) else plain
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield parts of the m rows."""
+        return (slice(first, first + BLOCK) for first in range(0, self.known.size, BLOCK))
+
+    def rows(self, some: I64 | slice) -> F64:
+        """Return some of the directions."""
+        return _unit(_unit(self.vectors[self.known[some]].astype(np.float64)) - self.mean)
+
+    def nearest(self, centres: F64) -> tuple[I64, F64]:
+        """Return the nearest centre of each of the m rows, and how near it is, at least 0."""
+        member, best = np.empty(self.known.size, np.int64), np.empty(self.known.size)
+        for some in self.blocks():
+            fit = self.rows(some) @ centres.T
+            member[some], best[some] = fit.argmax(axis=1), np.maximum(fit.max(axis=1), 0.0)
+        return member, best
 
 
-def _centres(rows: F64, count: F64, seed: int) -> F64:
+def _centres(lifting: _Lifting, count: F64, seed: int) -> F64:
     """Return the centres of the tightest clusters of all starts, (k, g)."""
     most = np.argsort(-count, kind="stable")[:FITTED]
-    rows, weight = rows[most], count[most] ** POWER
+    rows, weight = lifting.rows(most), count[most] ** POWER
     starts = (
         _settled(rows, weight, n_topics(len(count)), np.random.default_rng((seed, start)))
         for start in range(STARTS)

@@ -6,7 +6,7 @@ import pytest
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.interactions import from_pairs
-from core.topics.grouping import MOST_TOPICS, n_topics, topics_of
+from core.topics.grouping import BLOCK, MOST_TOPICS, n_topics, topics_of
 from core.topics.naming import typical_terms
 
 TASTES, EACH, BESTSELLERS = 5, 40, 10
@@ -91,6 +91,15 @@ def test_a_rare_item_is_listed_after_the_sure_ones():
     topics = topics_of(vectors, taken)
     members = topics.members[int(topics.topic[0])]
     assert members.tolist().index(0) > members.size / 2
+
+
+def test_items_alike_are_in_one_topic_wherever_they_are_in_a_large_catalogue():
+    rng = np.random.default_rng(2)
+    few = (np.repeat(np.eye(8), 30, axis=0) + 0.3 * rng.normal(size=(240, 8))).astype(np.float32)
+    times = 2 * BLOCK // len(few) + 1
+    topics = topics_of(np.tile(few, (times, 1)), np.ones(times * len(few), np.float32))
+    assert len(topics.members) == MOST_TOPICS
+    np.testing.assert_array_equal(topics.topic, np.tile(topics.topic[: len(few)], times))
 
 
 def test_the_number_of_topics_grows_with_the_catalogue_up_to_a_bound():
