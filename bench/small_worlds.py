@@ -20,6 +20,7 @@ import numpy as np
 from bench import service
 from bench.report import Figure, publish
 from core.mixture_weights import ndcg10
+from core.types import F64
 from service.cli.clients.next_training import wait_for_lists
 from service.client import ServiceClient, ndjson, segment
 
@@ -28,7 +29,7 @@ GOODS = ("shoes", "lamps", "teas", "games", "ropes")
 COLOURS = ("red", "blue", "green")
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 LOYALTY = 0.9
-"""Share of a user's items that are of the own taste."""
+"""Share of a user's items that are of the own taste, where there is another one."""
 SETTLE_S = 5.0
 """Seconds until the follower has read what a training foretells."""
 _PAUSE = threading.Event()
@@ -47,6 +48,7 @@ class SmallWorld:
     each: float = 4.5
     """Mean number of different items of a user, at least three; the last one is held out."""
     seed: int = 0
+    loyalty: float = LOYALTY
 
     @property
     def name(self) -> str:
@@ -87,16 +89,21 @@ class SmallWorld:
         rows.sort(key=lambda row: row[0])
         return Told([row | {"timestamp": _moment(day)} for day, row in rows], held)
 
-    def _items_of(self, taste: int, rng: np.random.Generator) -> list[int]:
+    def chances(self, taste: int) -> F64:
+        """Return how likely each item is to be the first of a user with this taste."""
         items = np.arange(self.n_items)
-        likely = 1.0 / (1 + items // self.n_tastes) ** SKEW
+        likely: F64 = 1.0 / (1 + items // self.n_tastes) ** SKEW
         own = items % self.n_tastes == taste
         if self.n_tastes > 1:
-            likely = np.where(own, LOYALTY, 1.0 - LOYALTY) * likely
-            likely[own] /= likely[own].sum() / LOYALTY
-            likely[~own] /= likely[~own].sum() / (1.0 - LOYALTY)
+            likely = np.where(own, self.loyalty, 1.0 - self.loyalty) * likely
+            likely[own] /= likely[own].sum() / self.loyalty
+            likely[~own] /= likely[~own].sum() / (1.0 - self.loyalty)
+        return likely / likely.sum()
+
+    def _items_of(self, taste: int, rng: np.random.Generator) -> list[int]:
+        likely = self.chances(taste)
         n = min(3 + int(rng.poisson(self.each - 3)), self.n_items)
-        return rng.choice(items, n, replace=False, p=likely / likely.sum()).tolist()
+        return rng.choice(self.n_items, n, replace=False, p=likely).tolist()
 
     def _events(self, taste: int, user: int, rng: np.random.Generator) -> list[dict[str, Any]]:
         if self.kinds == "ratings":
