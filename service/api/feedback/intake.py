@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import NamedTuple
 
 from service.api.feedback.schemas import (
@@ -48,6 +49,14 @@ class Accepted:
 
     def written(self) -> Written:
         return Written(self.n, self.rejected, self.warnings, sequence_token(self.sequences))
+
+
+class Outcome(NamedTuple):
+    """What became of rows that were waited for."""
+
+    predictions: list[Learned]
+    repeats: list[int]
+    """The indexes of rows that had been learned before."""
 
 
 class Refused(NamedTuple):
@@ -182,18 +191,21 @@ class Intake:
                     result.warnings += _warnings(index, event, row)
         return refused
 
-    async def predicted(self, accepted: Accepted, timeout_ms: int) -> list[Learned] | None:
-        """Wait until the rows are learned; return the predictions just before, None if too slow."""
+    async def outcome(self, accepted: Accepted, timeout_ms: int) -> Outcome | None:
+        """Wait until the rows are learned; return what became of them, None if too slow."""
         if not await learned(self._changes, accepted.sequences, timeout_ms):
             return None
         found: list[Learned] = []
+        repeats: list[int] = []
         for partition, indexes in accepted.indexes.items():
             first = accepted.sequences[partition] - len(indexes) + 1
-            answers = self._changes.answers(partition, range(first, first + len(indexes)))
+            sequences = range(first, first + len(indexes))
+            answers = self._changes.answers(partition, sequences)
+            repeats += compress(indexes, self._changes.repeats(partition, sequences))
             for index, answer in zip(indexes, answers, strict=True):
                 if answer is not None:
                     found.append(Learned(index, *map(figure, answer)))
-        return sorted(found, key=lambda row: row.index)
+        return Outcome(sorted(found, key=lambda row: row.index), sorted(repeats))
 
 
 def _warnings(index: int, event: Feedback, row: Row) -> list[Warned]:

@@ -8,11 +8,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.feedback.intake import Accepted, Intake
+from service.api.feedback.intake import Accepted, Intake, Outcome
 from service.api.feedback.schemas import (
     DECODE_ERRORS,
     Feedback,
-    Learned,
     Warned,
     decode_array,
     decode_fault,
@@ -57,8 +56,8 @@ _IDEMPOTENCY = parameter(
 _WAIT = parameter(
     "wait",
     "query",
-    f"`learned`: answer once the rows are learned, with what was predicted just before (at most "
-    f"{MAX_AWAITED_ROWS} rows).",
+    f"`learned`: answer once the rows are learned, with what was predicted just before, and "
+    f"which rows are repeats (at most {MAX_AWAITED_ROWS} rows).",
     {"type": "string", "enum": ["learned"]},
 )
 
@@ -201,8 +200,8 @@ async def _wait_learned(request: Request, intake: Intake, body: bytes, sender: S
     if not many and accepted.rejected:
         only = accepted.rejected[0]
         raise InvalidEvent(only.detail, code=only.code)
-    predictions = await intake.predicted(accepted, state.settings.wait_timeout_ms)
-    return _written(request, accepted, predictions)
+    outcome = await intake.outcome(accepted, state.settings.wait_timeout_ms)
+    return _written(request, accepted, outcome)
 
 
 def _event(body: bytes) -> Feedback:
@@ -213,15 +212,13 @@ def _event(body: bytes) -> Feedback:
         raise InvalidEvent(detail, code=code) from None
 
 
-def _written(
-    request: Request, accepted: Accepted, predictions: list[Learned] | None = None
-) -> Response:
+def _written(request: Request, accepted: Accepted, outcome: Outcome | None = None) -> Response:
     written = accepted.written()
     if not written.accepted:
         return _nothing_accepted(request, msgspec.to_builtins(written))
-    if predictions is not None:
-        written.predictions = predictions
-    status = 202 if predictions is None else 200
+    if outcome is not None:
+        written.predictions, written.repeats = outcome
+    status = 202 if outcome is None else 200
     return Response(_encode(written), status, media_type="application/json")
 
 

@@ -109,6 +109,9 @@ class Written(msgspec.Struct, omit_defaults=True):
     """The place of the rows in the order of events."""
     predictions: list[Learned] | UnsetType = UNSET
     """With `wait=learned`: what was predicted for each rating just before it was learned."""
+    repeats: list[int] | UnsetType = UNSET
+    """With `wait=learned`: the numbers of the rows, from 0, that the service had already, by their
+    `event_id` or the idempotency key. They count once."""
 
 
 @dataclass(frozen=True)

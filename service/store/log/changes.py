@@ -17,7 +17,7 @@ from service.store.identity.known import Known
 from service.store.identity.survey import Survey
 from service.store.keys import PartitionKeys
 from service.store.log.change import Change
-from service.store.log.codec import LEARNED
+from service.store.log.codec import DUPLICATE, NOT_A_RATING
 from service.telemetry import logger
 
 BLOCK_MS = 2_000
@@ -30,6 +30,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
 
 Prediction = tuple[float, float, float]
 """(rating, low, high)."""
+NOT_KNOWN: Prediction = (0.0, 0.0, 0.0)
 
 
 class Listener(Protocol):
@@ -110,6 +111,11 @@ class ChangeFollower:
         found = self._feeds[partition].answers
         return [found.get(sequence) for sequence in sequences]
 
+    def repeats(self, partition: int, sequences: Iterable[int]) -> list[bool]:
+        """Return which of the awaited events had been learned before, by their ids."""
+        found = self._feeds[partition].answers
+        return [found.get(sequence, NOT_KNOWN) is None for sequence in sequences]
+
 
 class _Feed:
     def __init__(
@@ -126,7 +132,8 @@ class _Feed:
 
         The watermark is not enough: a rebuild adds an entry for one that the feed has already.
         """
-        self.answers: OrderedDict[int, Prediction] = OrderedDict()
+        self.answers: OrderedDict[int, Prediction | None] = OrderedDict()
+        """By sequence; None for a repeat."""
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._begun = 0
         """How often the feed was begun anew."""
@@ -222,8 +229,8 @@ class _Feed:
 
     def _keep(self, records: np.ndarray[Any, Any]) -> None:
         for sequence, rating, low, high, status in records.tolist():
-            if status == LEARNED:
-                self.answers[sequence] = (rating, low, high)
+            if status != NOT_A_RATING:
+                self.answers[sequence] = None if status == DUPLICATE else (rating, low, high)
         while len(self.answers) > KEPT_ANSWERS:
             self.answers.popitem(last=False)
 

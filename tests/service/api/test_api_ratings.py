@@ -214,6 +214,7 @@ def test_waiting_gives_the_predictions_made_before_learning(learned_api: Api) ->
     written = answer.json()
     assert written["accepted"] == 3
     assert [row["index"] for row in written["predictions"]] == [0, 3]
+    assert written["repeats"] == []
     assert set(written["predictions"][0]) == {"index", "rating", "low", "high"}
     one = learned_api("POST", "/v1/ratings?wait=learned", json=GOOD)
     assert (one.status_code, len(one.json()["predictions"])) == (200, 1)
@@ -225,6 +226,7 @@ def test_a_repeat_is_a_success_that_teaches_nothing(learned_api: Api) -> None:
         answer = learned_api("POST", "/v1/ratings?wait=learned", json=GOOD, headers=headers)
         assert answer.status_code == 200
         assert len(answer.json()["predictions"]) == n_predictions
+        assert answer.json()["repeats"] == [0][n_predictions:]
     assert len(learned_api("GET", "/v1/users/ada/ratings").json()["items"]) == 1
 
 
@@ -254,3 +256,21 @@ def test_waiting_works_across_partitions(redis_url: str, namespace: str) -> None
         answer = api("POST", "/v1/ratings?wait=learned", json=rows)
         assert answer.status_code == 200
         assert [row["index"] for row in answer.json()["predictions"]] == list(range(20))
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_waiting_says_which_rows_are_repeats(
+    redis_url: str, namespace: str, partitions: int
+) -> None:
+    settings = Settings(namespace=namespace, partitions=partitions, wait_timeout_ms=60_000)
+    rows = [{"user": f"u{i}", "item": "x", "rating": 4, "event_id": f"{i}"} for i in range(20)]
+    with learning(settings, redis_url), Api(settings, redis_url) as api:
+        api("POST", "/v1/events", json=rows[::3])
+        bad, view = {**rows[0], "rating": 9}, {"user": "u1", "item": "x", "kind": "view"}
+        posted = [bad, *rows, rows[1], view]
+        answer = api("POST", "/v1/events?wait=learned", json=posted).json()
+        assert answer["accepted"] == 22
+        repeated = [*range(1, 21, 3), 21]
+        assert answer["repeats"] == repeated
+        predicted = {row["index"] for row in answer["predictions"]}
+        assert predicted == {*range(1, 21)} - {*repeated}
