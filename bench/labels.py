@@ -162,7 +162,7 @@ def ranked(name: str, material: Material, asked: Any, budget: float) -> I32:
     """
     recipe, clock = SERVED[name], Budget(perf_counter, budget)
     stated = recipe.settings.ordered({})
-    found = recipe.search(material, stated, clock, lambda share: None)
+    found = recipe.search(material, stated, clock)
     model = recipe.fit(material, found.config)
     if name == "exmlds":
         scores = model.scores(asked)

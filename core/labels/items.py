@@ -5,7 +5,6 @@ the same users like are similar (``item_places``), and the features of an unknow
 vector.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -90,7 +89,6 @@ def search_items(
     budget: Budget,
     *,
     fixed: frozenset[str] = frozenset(),
-    on_share: Callable[[float], None] = lambda share: None,
 ) -> ItemsConfig:
     """Return the settings with the best ndcg@10 for held-out users; those in ``fixed`` stay."""
     rows, labels = labelled(*_drawn(features, liked, base.seed))
@@ -110,7 +108,7 @@ def search_items(
             found = trials.score(trial)
             best, score = (trial, found) if found > score else (best, score)
             done += 1
-            on_share(min(spent / budget.seconds, 1.0))
+            budget.on_share(min(spent / budget.seconds, 1.0))
     return best
 
 

@@ -4,7 +4,6 @@ Embeddings are expensive and shared by many trials, so each split computes them 
 tunes the votes, too, one setting after the other.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,16 +60,13 @@ def search(
     fixed: frozenset[str] = frozenset(),
     correlations: Any = None,
     least_gain: float = LEAST_GAIN,
-    on_trial: Callable[[float], None] = lambda share: None,
 ) -> ExmldsConfig:
     """Return the settings found within the budget; settings in ``fixed`` stay as in ``base``.
 
     A trial's score is the weighted mean of p@1, p@3 and p@5 on held-out points.
     """
     if base.variant == "exmlds4":
-        return _climbing(
-            features, labels, base, budget, fixed=fixed, least_gain=least_gain, on_trial=on_trial
-        )
+        return _climbing(features, labels, base, budget, fixed=fixed, least_gain=least_gain)
     rows, known = labelled(features, labels)
     axes = [axis for axis in _axes(rows) if axis.name not in fixed]
     open_votes = {name: values for name, values in VOTES.items() if name not in fixed}
@@ -99,7 +95,7 @@ def search(
         axes, objective, lambda settings: _work(rows, known, settings), rng, with_more(axes)
     )
     places = first_settings(axes, {"reg": base.reg, "factors": base.factors}, rng)
-    best = looking.run(places, budget, most=MOST_TRIALS, on_trial=on_trial)
+    best = looking.run(places, budget, most=MOST_TRIALS)
     return replace(_with(base, best.settings), votes=best.outcome.found["votes"])
 
 
@@ -111,18 +107,16 @@ def _climbing(
     *,
     fixed: frozenset[str],
     least_gain: float,
-    on_trial: Callable[[float], None],
 ) -> ExmldsConfig:
     """Search the regression that the climb starts from, then whether to climb and at which rate."""
-    started, share = budget.now(), START_SHARE
+    started = budget.now()
     flat, random = replace(base, variant="exmlds1", learners=1), base.descent.start == "random"
     beginning = search(
         features,
         labels,
         flat,
-        Budget(budget.now, share * budget.seconds),
+        budget.part(START_SHARE),
         fixed=fixed | {"landmarks"} if random else fixed,
-        on_trial=lambda done: on_trial(share * done),
     )
     found = replace(beginning, variant="exmlds4", learners=base.learners)
     if budget.seconds <= 0.0 or "learning_rate" in fixed:

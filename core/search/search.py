@@ -83,12 +83,24 @@ class Axis:
         return min(max(share, 0.0), 1.0)
 
 
+OnShare = Callable[[float], None]
+"""Is told the share of a search that is done, 0 to 1."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """A time limit of ``seconds``, by the clock ``now`` (seconds since any moment)."""
 
     now: Callable[[], float]
     seconds: float
+    on_share: OnShare = lambda share: None
+    """Called after each trial."""
+
+    def part(self, share: float, begins: float = 0.0) -> "Budget":
+        """Return the budget of a part of the search; ``begins`` is the share that is done then."""
+        return Budget(
+            self.now, share * self.seconds, lambda done: self.on_share(begins + share * done)
+        )
 
     def begin(self) -> Callable[[], float]:
         """Start the clock; return a function that returns the seconds left."""
@@ -158,7 +170,6 @@ class Search:
         budget: Budget,
         *,
         most: int,
-        on_trial: Callable[[float], None] = lambda share: None,
     ) -> Trial:
         """Try ``first``, then more, up to ``most`` trials in all; return the best trial (``best``).
 
@@ -171,7 +182,7 @@ class Search:
             if self.trials and (settings is None or left <= 0.0):
                 break
             self._try(settings or dict(first[0]), budget.now)
-            on_trial(min(max(1.0 - left / budget.seconds, len(self.trials) / most), 1.0))
+            budget.on_share(min(max(1.0 - left / budget.seconds, len(self.trials) / most), 1.0))
         if len(self._diverged) == len(self.trials):
             raise self._diverged[-1]
         return self.best()

@@ -1,6 +1,6 @@
 """The label models of ``hedgerow eval labels``: their search of settings, and their fit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -28,8 +28,6 @@ MOST_FACTORS, MOST_PARAMETERS = 512, 20_000_000
 The default rank is the number of labels, and a fit holds ten copies of the parameters.
 """
 
-OnTrial = Callable[[float], None]
-
 
 class FittedLabels(Protocol):
     """A fitted model."""
@@ -41,7 +39,7 @@ class FittedLabels(Protocol):
 class LabelRanker(Protocol):
     """One model on one set of labelled points."""
 
-    def search(self, budget: Budget, on_trial: OnTrial) -> None:
+    def search(self, budget: Budget) -> None:
         """Search the settings that are not stated."""
 
     def fit(self) -> FittedLabels:
@@ -82,11 +80,9 @@ class _OneClass:
         self._config = _within(config, seen)
         self._fixed = settings.fixed | set(stated)
 
-    def search(self, budget: Budget, on_trial: OnTrial) -> None:
+    def search(self, budget: Budget) -> None:
         features, seen = self._points.features, self._points.labels
-        self._config = one_class.search(
-            features, seen, self._config, budget, fixed=self._fixed, on_trial=on_trial
-        )
+        self._config = one_class.search(features, seen, self._config, budget, fixed=self._fixed)
 
     def fit(self) -> FittedLabels:
         return LabelModel(self._config).fit(self._points.features, self._points.labels)
@@ -119,7 +115,7 @@ class _Embedding:
         self._config = settings.config({"seed": seed, **stated})
         self._fixed = frozenset(stated)
 
-    def search(self, budget: Budget, on_trial: OnTrial) -> None:
+    def search(self, budget: Budget) -> None:
         self._config = embedding_search.search(
             self._points.features,
             self._points.labels,
@@ -127,7 +123,6 @@ class _Embedding:
             budget,
             fixed=self._fixed,
             correlations=self._correlations,
-            on_trial=on_trial,
         )
 
     def fit(self) -> FittedLabels:

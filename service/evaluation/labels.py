@@ -52,7 +52,7 @@ def evaluate_labels(
     model.compile()
     started = perf_counter()
     model.search(
-        Budget(perf_counter, request.budget_s), lambda share: on_progress("searching", share)
+        Budget(perf_counter, request.budget_s, lambda share: on_progress("searching", share))
     )
     searched = perf_counter()
     fitted_model = model.fit()

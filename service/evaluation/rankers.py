@@ -61,8 +61,8 @@ def settled(
         started = perf_counter()
         recipe = SERVED[family.recipes[0].name]
         given = {"seed": seed} if "seed" in recipe.settings.names else {}
-        budget = Budget(perf_counter, max(left, 0.0) / (len(trained) - n))
-        config = recipe.search(known, given, budget, on_share).config
+        budget = Budget(perf_counter, max(left, 0.0) / (len(trained) - n), on_share)
+        config = recipe.search(known, given, budget).config
         found[family.strategy] = Settled(family, recipe, config)
         left -= perf_counter() - started
     return [found.get(family.strategy, Settled(family)) for family in families]

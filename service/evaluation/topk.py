@@ -138,8 +138,7 @@ def fit(
     searched = recipe.search(
         data,
         given,
-        Budget(perf_counter, request.budget_s),
-        lambda share: on_progress("searching", share),
+        Budget(perf_counter, request.budget_s, lambda share: on_progress("searching", share)),
     )
     done = perf_counter()
     model = recipe.fit(data, searched.config)
@@ -162,7 +161,7 @@ def compile_kernels(recipe: RankingRecipe[Any]) -> None:
     given: dict[str, Any] = {
         name: 1 for name in ("rounds", "epochs") if name in recipe.settings.names
     }
-    config = recipe.search(tiny, given, Budget(perf_counter, 0.0), lambda share: None).config
+    config = recipe.search(tiny, given, Budget(perf_counter, 0.0)).config
     made = recipe.answers(tiny, config, recipe.fit(tiny, config))
     made.ranked(Asked(np.arange(2), tiny.pairs, tiny.pairs), 1)
 

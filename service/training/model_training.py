@@ -4,7 +4,7 @@ An order of one recipe walks through them once, an order of all families once fo
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,8 @@ class ModelTraining:
     def search(self, data: Dataset, budget: Budget) -> Any:
         """Return the settings: stated ones, and those found within the budget."""
         stated = self.recipe.settings.ordered(self._record.parameters)
-        return self.recipe.search(data.at_cut, stated, budget, self._reporter.share).config
+        told = replace(budget, on_share=self._reporter.share)
+        return self.recipe.search(data.at_cut, stated, told).config
 
     def fit(self, data: Dataset, config: Any) -> Any:
         """Return the model that has learned the events up to the cut."""

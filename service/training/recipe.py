@@ -3,7 +3,7 @@
 ``hedgerow eval`` and the trainer use the same recipes, so an evaluation measures what would serve.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -15,7 +15,6 @@ from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.data.material import Material
 from service.training.validation import Validation
 
-OnShare = Callable[[float], None]
 ConfigT = TypeVar("ConfigT")
 
 
@@ -36,7 +35,7 @@ class Recipe(Protocol[ConfigT]):
         """Return the settings that may be stated."""
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[ConfigT]:
         """Return the settings found within the budget; those in ``given`` are kept."""
 

@@ -49,8 +49,8 @@ def searched(name: str) -> dict[str, Any]:
     material, trials = Material(tribes()), itertools.count()
     clock = itertools.count(0.0, STEP_S).__next__
     given = recipe.settings.ordered({})
-    budget = Budget(clock, BUDGET_S)
-    config = recipe.search(material, given, budget, lambda share: next(trials)).config
+    budget = Budget(clock, BUDGET_S, lambda share: next(trials))
+    config = recipe.search(material, given, budget).config
     row = recipe.fit(material, config).row
     return {
         "settings": recipe.settings.flat(config),

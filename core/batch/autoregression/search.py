@@ -4,7 +4,6 @@ Each user's last step is held out, for a sample of the users. A trial ranks all 
 before it and scores where the held-out item stands.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +43,6 @@ def search(
     budget: Budget,
     *,
     fixed: frozenset[str] = frozenset(),
-    on_trial: Callable[[float], None] = lambda share: None,
 ) -> AutoregressionConfig:
     """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
@@ -65,7 +63,7 @@ def search(
     looking = Search(axes, objective, lambda settings: 1.0, np.random.default_rng(2))
     starts = (vars(base), vars(base) | SPARSE)
     first = [{axis.name: axis.value(axis.unit(of[axis.name])) for axis in axes} for of in starts]
-    best = looking.run(first, budget, most=MOST_TRIALS, on_trial=on_trial)
+    best = looking.run(first, budget, most=MOST_TRIALS)
     return replace(base, **best.settings, **best.outcome.found) if best.outcome.score else base
 
 

@@ -4,7 +4,6 @@ If pairs have times, each user's newest pair is held out, otherwise a random sha
 the search uses a sample of the users.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,6 @@ def search(
     *,
     item_features: Any = None,
     fixed: frozenset[str] = frozenset(),
-    on_trial: Callable[[float], None] = lambda share: None,
 ) -> ContextConfig:
     """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
@@ -65,7 +63,7 @@ def search(
         lambda settings: float(settings.get("factors", start.factors)) + FEWEST_FACTORS,
         rng,
     )
-    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS)
     return _found(start, best.settings, best.outcome)
 
 

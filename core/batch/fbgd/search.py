@@ -3,7 +3,6 @@
 ``validation.py`` scores trials.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +48,6 @@ def search(
     budget: Budget,
     *,
     fixed: frozenset[str] = frozenset(),
-    on_trial: Callable[[float], None] = lambda share: None,
 ) -> FbgdConfig:
     """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
@@ -83,7 +81,7 @@ def search(
         lambda settings: _larger(settings, _most_useful_factors(pairs)),
         _smaller,
     )
-    best = looking.run(_first(axes, middle, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    best = looking.run(_first(axes, middle, rng), budget, most=MOST_TRIALS)
     return _found(start, best.settings, best.outcome)
 
 

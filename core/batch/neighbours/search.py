@@ -5,7 +5,7 @@ of the whole lists of some users. The search climbs along one axis after the oth
 dear, and what one needs (singular vectors, the matrix to invert) serves the next one too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +46,6 @@ def search(
     budget: Budget,
     *,
     fixed: frozenset[str] = frozenset(),
-    on_trial: Callable[[float], None] = lambda share: None,
 ) -> NeighboursConfig:
     """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
@@ -59,7 +58,7 @@ def search(
     ]
     if budget.seconds <= 0.0 or not starts:
         return starts[0] if starts else base
-    climb = _Climb(splits_of(pairs, base.seed), budget, on_trial)
+    climb = _Climb(splits_of(pairs, base.seed), budget)
     for config in starts:
         climb.run(config, [axis for axis in _axes(config, pairs) if axis[0] not in fixed])
     return climb.best or starts[0]
@@ -97,10 +96,8 @@ def _axes(config: NeighboursConfig, pairs: Interactions) -> Axes:
 class _Climb:
     """Climbs from some settings along one axis after the other while time is left."""
 
-    def __init__(
-        self, splits: Sequence[Split], budget: Budget, on_trial: Callable[[float], None]
-    ) -> None:
-        self._splits, self._budget, self._on_trial = splits, budget, on_trial
+    def __init__(self, splits: Sequence[Split], budget: Budget) -> None:
+        self._splits, self._budget = splits, budget
         self._left, self._now = budget.begin(), budget.now
         self._scores: dict[NeighboursConfig, float] = {}
         self._longest = 0.0
@@ -154,5 +151,5 @@ class _Climb:
             self._scores[config] = self._mean(config)
             self._longest = max(self._longest, self._now() - begun)
             done = 1.0 - self._left() / self._budget.seconds
-            self._on_trial(min(max(done, 0.0), 1.0))
+            self._budget.on_share(min(max(done, 0.0), 1.0))
         return self._scores[config]

@@ -31,8 +31,6 @@ COMPARED = 0.3
 MADE = 0.3
 """Share of the search for the use ``made``, if the other uses are searched as well."""
 
-OnTrial = Callable[[float], None]
-
 
 @dataclass(frozen=True, eq=False)
 class SideInformation:
@@ -102,7 +100,6 @@ def choose(
     *,
     use: Use | None = None,
     fixed: frozenset[str] = frozenset(),
-    on_trial: OnTrial = lambda share: None,
 ) -> tuple[FeatureUse, list[Tried]]:
     """Return the best use on held-out pairs, and all uses that were compared, best first.
 
@@ -114,9 +111,9 @@ def choose(
     uses = _uses(side, use)
     search = _Search(pairs, base, side, fixed)
     if budget.seconds <= 0.0:
-        return search.found(budget, uses[0], on_trial), []
+        return search.found(budget, uses[0]), []
     left = budget.begin()
-    candidates = search.candidates(budget, uses, on_trial)
+    candidates = search.candidates(budget, uses)
     if len(candidates) == 1:
         return candidates[0], []
     scores = validated(pairs, candidates, side, left, seed=base.seed)
@@ -181,7 +178,7 @@ class _Search:
     side: SideInformation
     fixed: frozenset[str]
 
-    def candidates(self, budget: Budget, uses: list[Use], on_trial: OnTrial) -> list[FeatureUse]:
+    def candidates(self, budget: Budget, uses: list[Use]) -> list[FeatureUse]:
         """Return the uses to compare, with the best settings of each kind of fit.
 
         A use with links is followed by the same use without them.
@@ -196,8 +193,7 @@ class _Search:
         done = 0.0
         for some, of_search in zip(kinds, shares, strict=True):
             share = searched * of_search
-            part = replace(budget, seconds=share * budget.seconds)
-            used = self.found(part, some[0], _within(on_trial, done, done + share))
+            used = self.found(budget.part(share, begins=done), some[0])
             done += share
             for use in some:
                 found.append(replace(used, use=use))
@@ -205,7 +201,7 @@ class _Search:
                     found.append(FeatureUse(replace(used.config, graph=0.0), use))
         return found
 
-    def found(self, budget: Budget, use: Use, on_trial: OnTrial) -> FeatureUse:
+    def found(self, budget: Budget, use: Use) -> FeatureUse:
         """Return the use with the best settings found for it."""
         config = ocmf_search.search(
             self.pairs,
@@ -214,11 +210,5 @@ class _Search:
             similar=self.side.similar,
             features=self.side.features if use == "made" else None,
             fixed=self.fixed,
-            on_trial=on_trial,
         )
         return FeatureUse(config, use)
-
-
-def _within(on_trial: OnTrial, low: float, high: float) -> OnTrial:
-    """Return a callback for one stage, which reports its progress as a share of the whole work."""
-    return lambda share: on_trial(low + share * (high - low))

@@ -5,6 +5,7 @@ unobserved pair, the regularisation, the number of non-linear features and the n
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,6 @@ def search(
     budget: Budget,
     *,
     fixed: frozenset[str] = frozenset(),
-    on_trial: Callable[[float], None] = lambda share: None,
 ) -> LabelConfig:
     """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
@@ -171,9 +171,8 @@ def search(
     )
     looking.run(
         first_settings(axes, {"weight": start.model.weight, "reg": start.model.reg}, rng),
-        Budget(budget.now, SEARCH_SHARE * budget.seconds),
+        replace(budget, seconds=SEARCH_SHARE * budget.seconds),
         most=MOST_TRIALS,
-        on_trial=on_trial,
     )
     ends = started + budget.seconds
     best = _final(looking.trials, features, labels, start, (budget.now, ends), rng)

@@ -109,7 +109,6 @@ def search(
     similar: sp.csr_array | None = None,
     features: Any = None,
     fixed: frozenset[str] = frozenset(),
-    on_trial: Callable[[float], None] = lambda share: None,
 ) -> OcmfConfig:
     """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
@@ -129,7 +128,7 @@ def search(
     if not axes:
         return _found(start, {}, validation({}))
     looking = Search(axes, validation, lambda settings: _work(pairs, start, settings), rng)
-    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS)
     return _found(start, best.settings, best.outcome)
 
 

@@ -17,7 +17,7 @@ from core.types import F32
 from service.training.answers import Answers, Asked
 from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.data.material import Material
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 from service.training.validation import Validation, validated
 
 
@@ -43,7 +43,7 @@ class ContentRecipe:
     [settings] = content.RECIPES
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[ContentConfig]:
         # the fit chooses what matters by itself: the strength of the ridge
         return Searched(self.settings.config(given))

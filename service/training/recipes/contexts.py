@@ -15,7 +15,7 @@ from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from service.training.answers import UserVectors
 from service.training.data.material import Material
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ContextRecipe:
         return frozenset({"items"} if self.settings.base.kind == "svdfeature" else ())
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[ContextConfig]:
         config = search(
             material.pairs,
@@ -37,7 +37,6 @@ class ContextRecipe:
             budget,
             item_features=material.item_features,
             fixed=frozenset(given),
-            on_trial=on_share,
         )
         return Searched(config)
 

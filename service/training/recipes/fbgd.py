@@ -13,7 +13,7 @@ from core.search.search import Budget
 from service.training.answers import UserVectors
 from service.training.data.material import Material
 from service.training.fold_in import FoldInRecipe, folded_in
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 from service.training.searching import search_with_shrinkage
 
 
@@ -24,7 +24,7 @@ class FbgdRecipe(FoldInRecipe):
     files: frozenset[str] = frozenset()
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[FbgdConfig]:
         pairs, base, fixed = material.pairs, self.settings.config(given), frozenset(given)
         config = search_with_shrinkage(
@@ -32,7 +32,7 @@ class FbgdRecipe(FoldInRecipe):
             pairs,
             given,
             budget,
-            search=lambda left: search(pairs, base, left, fixed=fixed, on_trial=on_share),
+            search=lambda left: search(pairs, base, left, fixed=fixed),
             fit=lambda found, some: Fbgd(found).fit(some).fitted,
         )
         return Searched(config)

@@ -15,7 +15,7 @@ from core.snapshot import About, Snapshot
 from service.training.by_features import FeatureRecipe, encoders
 from service.training.data.dataset import EncodedUsers
 from service.training.data.material import Material
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 
 
 class LabelRecipe(FeatureRecipe):
@@ -24,11 +24,11 @@ class LabelRecipe(FeatureRecipe):
     [settings] = labels.RECIPES
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[ItemsConfig]:
         features, liked = _users(material)
         base, fixed = self.settings.config(given), frozenset(given)
-        config = search_items(features, liked, base, budget, fixed=fixed, on_share=on_share)
+        config = search_items(features, liked, base, budget, fixed=fixed)
         return Searched(config)
 
     def fit(

@@ -18,7 +18,7 @@ from core.types import F32
 from service.training.answers import Answers, Asked
 from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.data.material import Material
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 from service.training.searching import searchable
 from service.training.validation import Validation, validated
 
@@ -44,12 +44,12 @@ class NeighboursRecipe:
     files: frozenset[str] = frozenset()
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[NeighboursConfig]:
         pairs, base = material.pairs, self.settings.config(given)
         if not searchable(pairs.liked):
             budget = replace(budget, seconds=0.0)
-        searched = partial(search, pairs, base, fixed=frozenset(given), on_trial=on_share)
+        searched = partial(search, pairs, base, fixed=frozenset(given))
         try:
             return Searched(searched(budget))
         except DataError:

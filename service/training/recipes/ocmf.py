@@ -21,7 +21,7 @@ from core.search.search import Budget
 from service.training.answers import Bools, UserVectors
 from service.training.data.material import Material
 from service.training.fold_in import FoldInRecipe, folded_in
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 from service.training.searching import search_with_shrinkage
 
 
@@ -33,7 +33,7 @@ class OcmfRecipe(FoldInRecipe):
     files = frozenset({"users", "graph"})
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[FeatureUse]:
         pairs, base = material.pairs, self.settings.config(given)
         side = _side(material, linked=given.get("graph") != 0.0)
@@ -47,7 +47,6 @@ class OcmfRecipe(FoldInRecipe):
                 side,
                 use=given.get("features"),
                 fixed=frozenset(given) | self.settings.fixed,
-                on_trial=on_share,
             )
             tried.extend(compared)
             return used

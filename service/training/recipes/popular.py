@@ -8,7 +8,7 @@ from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from service.training.answers import UserVectors
 from service.training.data.material import Material
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 
 
 class PopularRecipe:
@@ -20,7 +20,7 @@ class PopularRecipe:
     files: frozenset[str] = frozenset()
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[None]:
         return Searched(None)
 

@@ -20,7 +20,7 @@ from core.types import F32
 from service.training.answers import Answers, Asked
 from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.data.material import Material
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 from service.training.validation import Validation, validated
 
 
@@ -47,11 +47,11 @@ class SequenceRecipe:
     files: frozenset[str] = frozenset()
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[AutoregressionConfig]:
         base, fixed = self.settings.config(given), frozenset(given)
         steps = _order_of(material)
-        return Searched(search(steps, base, budget, fixed=fixed, on_trial=on_share))
+        return Searched(search(steps, base, budget, fixed=fixed))
 
     def fit(
         self, material: Material, config: AutoregressionConfig, *, previous: Any = None

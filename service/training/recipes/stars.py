@@ -15,7 +15,7 @@ from core.snapshot import About, Snapshot
 from service.training.by_features import FeatureRecipe, encoders
 from service.training.data.dataset import Dataset, EncodedUsers
 from service.training.data.material import Material
-from service.training.recipe import OnShare, Searched
+from service.training.recipe import Searched
 from service.training.validation import Validation
 
 
@@ -25,7 +25,7 @@ class StarRecipe(FeatureRecipe):
     [settings] = ordinal.RECIPES
 
     def search(
-        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+        self, material: Material, given: Mapping[str, Any], budget: Budget
     ) -> Searched[StarsConfig]:
         return Searched(self.settings.config(given))
 

@@ -261,7 +261,8 @@ def test_a_search_finds_settings_that_are_no_worse_than_the_rough_ones():
     pairs = ranking.tribes()
     shares = []
     rough, found = (
-        search(pairs, NeighboursConfig(), budget(s), on_trial=shares.append) for s in (0.0, 300.0)
+        search(pairs, NeighboursConfig(), replace(budget(s), on_share=shares.append))
+        for s in (0.0, 300.0)
     )
     best, first = (sum(one.score(c) for one in splits_of(pairs, 0)) for c in (found, rough))
     assert best >= first > 0.0

@@ -81,7 +81,7 @@ def test_an_evaluation_of_stated_settings_makes_what_a_training_makes(name: str)
     made = []
     for given in orders:
         budget = Budget(ticking(), 0.0)
-        config = recipe.search(material, given, budget, lambda share: None).config
+        config = recipe.search(material, given, budget).config
         fitted = recipe.fit(material, config)
         made.append((config, recipe.snapshot(name, fitted, None, ABOUT).version))
     assert made[0] == made[1]
@@ -94,9 +94,7 @@ def test_a_training_uses_features_beside_the_pairs_and_links_only_if_they_are_or
     material = Material(pairs, links=links)
     for ordered, graph in (({}, 0.0), ({"graph": 0.5}, 0.5)):
         given = recipe.settings.ordered({"factors": 4, "rounds": 2, **ordered})
-        found: FeatureUse = recipe.search(
-            material, given, Budget(ticking(), 0.0), lambda share: None
-        ).config
+        found: FeatureUse = recipe.search(material, given, Budget(ticking(), 0.0)).config
         assert (found.use, found.config.graph) == ("beside", graph)
         assert bool(recipe.fit(material, found).link) == bool(graph)
 
@@ -123,7 +121,7 @@ def test_the_matrix_of_links_is_built_only_for_a_model_that_uses_it(
     links = CountedLinks(pairs.n_users)
     material = Material(pairs, links=links)
     given = recipe.settings.ordered({"factors": 4, "rounds": 2, "graph": graph})
-    config = recipe.search(material, given, Budget(ticking(), 0.0), lambda share: None).config
+    config = recipe.search(material, given, Budget(ticking(), 0.0)).config
     model = recipe.fit(material, config)
     recipe.answers(material, config, model)
     assert (links.read > 0) == reads
