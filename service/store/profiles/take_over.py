@@ -28,8 +28,10 @@ def take_over(
         while True:
             try:
                 pipe.watch(keys.state)
+                # the users first: whoever takes over meanwhile has an epoch before there are users
+                has_users = bool(pipe.exists(keys.users))
                 state = PartitionState.of(cast("dict[bytes, bytes]", pipe.hgetall(keys.state)))
-                check_rows(state, fingerprint, has_users=bool(pipe.exists(keys.users)))
+                check_rows(state, fingerprint, has_users=has_users)
                 if identity and state.identity != identity:
                     raise StoreRolledBack("the store is another one, or went back")
                 pipe.multi()

@@ -1,8 +1,11 @@
 """Taking over a partition: the epoch rises, and rows of another model stop the start."""
 
 import threading
+from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import pytest
+import redis
 
 from service.errors import Misconfigured, Superseded
 from service.store.keys import PartitionKeys
@@ -55,3 +58,36 @@ def test_writers_that_race_get_epochs_of_their_own(client, keys):
     for thread in threads:
         thread.join()
     assert sorted(epochs) == list(range(1, 9))
+
+
+class Interrupted(redis.UnixDomainSocketConnection):
+    """A connection that lets something happen before one of its calls."""
+
+    def __init__(self, *, before: int, meanwhile: Callable[[], None], **options) -> None:
+        super().__init__(**options)
+        self.before, self.meanwhile = before, meanwhile
+
+    def send_packed_command(self, command, check_health=True) -> None:
+        if self.before == 0:
+            self.meanwhile()
+        self.before -= 1
+        super().send_packed_command(command, check_health)
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_a_first_commit_may_come_between_any_two_calls(client, keys, redis_url, before):
+    def meanwhile() -> None:
+        take_over(client, keys, fingerprint=b"experts1", machine="m")
+        client.zadd(keys.users, {"ann": 0})
+
+    pool = redis.ConnectionPool(
+        connection_class=Interrupted,
+        path=urlsplit(redis_url).path,
+        driver_info=None,
+        protocol=2,
+        before=before,
+        meanwhile=meanwhile,
+    )
+    with redis.Redis.from_pool(pool) as late:
+        state = take_over(late, keys, fingerprint=b"experts1", machine="m")
+    assert state.epoch == 2
