@@ -1,94 +1,60 @@
-"""Run seeds of the simulator until one breaks a promise, or all are done.
+"""Run seeds of the simulator, and tell which of them break a promise.
 
 python -m tests.simulator --seeds 10000 --first 1 --processes 2
-python -m tests.simulator --first 4711 --seeds 1       run one seed again, with its last calls
+python -m tests.simulator --first 4711 --seeds 1       run one seed again
 """
 
 import argparse
-import multiprocessing
 import os
 import subprocess
 import sys
 import time
-import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 
-from tests.simulator.seeds import room
-from tests.simulator.world import Plan, Result
+from tests.simulator.seeds import Outcome, run_seeds
 
+CHUNK = 20
+"""Seeds that share a server."""
 TOLD_EVERY_S = 10.0
 
-Outcome = tuple[int, Result | str]
-"""A seed, and what it came to or how it failed."""
 
-
-def run_seeds(seeds: Sequence[int]) -> Iterator[Outcome]:
-    """Run seeds in one process, with a store of its own."""
-    with room() as here:
-        for seed in seeds:
-            try:
-                yield seed, here.run(Plan(seed))
-            except Exception:  # noqa: BLE001 - it is told with its seed
-                yield seed, traceback.format_exc()
-
-
-def _work(seeds: Sequence[int], results: "multiprocessing.Queue[Outcome | None]") -> None:
-    for outcome in run_seeds(seeds):
-        results.put(outcome)
-    results.put(None)
+def outcomes(first: int, n: int, processes: int) -> Iterator[Outcome]:
+    """Run seeds in several processes; yield what came of each."""
+    seeds = range(first, first + n)
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        chunks = [pool.submit(run_seeds, seeds[at : at + CHUNK]) for at in range(0, n, CHUNK)]
+        for chunk in as_completed(chunks):
+            yield from chunk.result()
 
 
 def run_all(first: int, n: int, processes: int) -> int:
-    """Run the seeds in several processes; return how many failed."""
-    context = multiprocessing.get_context("spawn")
-    results: multiprocessing.Queue[Outcome | None] = context.Queue()
-    seeds = range(first, first + n)
-    workers = [
-        context.Process(target=_work, args=(seeds[at::processes], results))
-        for at in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    failed = _told(results, processes)
-    for worker in workers:
-        worker.join()
-    return failed
-
-
-def _told(results: "multiprocessing.Queue[Outcome | None]", processes: int) -> int:
+    """Run seeds, tell how it goes, and return how many failed."""
     began = told = time.monotonic()
-    steps = done = failed = 0
+    done = failed = steps = 0
     occurred = Counter[str]()
-    while processes:
-        outcome = results.get()
-        if outcome is None:
-            processes -= 1
-            continue
-        seed, result = outcome
-        done += 1
-        if isinstance(result, str):
+
+    def figures() -> str:
+        seconds = time.monotonic() - began
+        rate = steps / seconds * 3_600
+        return (
+            f"{done} seeds, {failed} failed, {steps} steps in {seconds:.0f} s: {rate:.3g} an hour"
+        )
+
+    for outcome in outcomes(first, n, processes):
+        done, steps = done + 1, steps + outcome.steps
+        occurred += outcome.occurred
+        if outcome.failure:
             failed += 1
-            _say(f"seed {seed} of commit {commit()} failed:\n{result}")
-        else:
-            steps += result.steps
-            occurred += result.occurred
-        if time.monotonic() - told > TOLD_EVERY_S or not processes:
+            _say(f"seed {outcome.seed} of commit {commit()} failed:\n{outcome.failure}")
+        if time.monotonic() - told > TOLD_EVERY_S:
             told = time.monotonic()
-            _say(_figures(done, failed, steps, told - began))
-    _say(_figures(done, failed, steps, time.monotonic() - began))
+            _say(figures())
+    _say(figures())
     _say(", ".join(f"{name} {n}" for name, n in sorted(occurred.items())))
     return failed
-
-
-def _figures(done: int, failed: int, steps: int, seconds: float) -> str:
-    rate = steps / seconds * 3_600
-    return f"{done} seeds, {failed} failed, {steps} steps in {seconds:.0f} s: {rate:.3g} an hour"
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def commit() -> str:
@@ -96,6 +62,11 @@ def commit() -> str:
     asked = ["git", "describe", "--always", "--dirty=+"]
     answer = subprocess.run(asked, capture_output=True, text=True, check=False)
     return answer.stdout.strip() or "unknown"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -108,7 +79,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     _say(f"commit {commit()}, seeds from {options.first} on")
-    sys.exit(bool(run_all(options.first, options.seeds, min(options.processes, options.seeds))))
+    sys.exit(bool(run_all(options.first, options.seeds, options.processes)))
 
 
 if __name__ == "__main__":

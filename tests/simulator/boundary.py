@@ -77,7 +77,7 @@ class Line:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(path)
         self.replies = b""
-        self.is_lost = False
+        self.is_lost = self.is_closed = False
 
     def sendall(self, data: bytes) -> None:
         self._socket.sendall(data + _ASK)
@@ -110,6 +110,7 @@ class Line:
 
     def close(self) -> None:
         self._socket.close()
+        self.is_lost = self.is_closed = True
 
 
 def timeless(data: bytes) -> bytes:
@@ -156,6 +157,9 @@ class Boundary:
         if self._happens("lost_before"):
             connection.disconnect()
             raise redis_errors.ConnectionError("lost before")
+        if connection.line.is_closed:
+            connection.disconnect()
+            raise redis_errors.ConnectionError("the server was started anew")
         if self._happens("late"):
             self._deliver_later(connection.give_up_line(), data)
             raise redis_errors.TimeoutError("no reply in time")
@@ -184,8 +188,9 @@ class Boundary:
 
     def _deliver_later(self, line: Line, data: bytes) -> None:
         def deliver() -> None:
-            self._deliver(line, data)
-            line.close()
+            if not line.is_closed:
+                self._deliver(line, data)
+                line.close()
 
         scheduler = self.process.scheduler
         scheduler.later(LATE_S * scheduler.rng.random() ** 2, deliver)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from tests.simulator.boundary import Rewrite
 
 _WATCH, _ECHO = b"*2\r\n$5\r\nWATCH\r\n", b"*2\r\n$4\r\nECHO\r\n"
+_TOKEN = re.compile(rb"\$\d+\r\n[0-9a-f]{16}\.\d+\.[0-9a-f]{8}/[0-9a-f]{40}\r\n")
 _RECEIPT = re.compile(rb"(?<=append:)api-\d{4}")
 
 
@@ -21,4 +22,13 @@ def forgetful() -> Rewrite:
     return lambda call: _RECEIPT.sub(lambda _: b"xyz-%04d" % (next(tries) % 10_000), call)
 
 
-CANARIES: Mapping[str, Callable[[], Rewrite]] = {"unfenced": unfenced, "forgetful": forgetful}
+def trusting() -> Rewrite:
+    """Return an api that writes what it knows of one store to any other."""
+    return lambda call: _TOKEN.sub(b"$0\r\n\r\n", call)
+
+
+CANARIES: Mapping[str, Callable[[], Rewrite]] = {
+    "unfenced": unfenced,
+    "forgetful": forgetful,
+    "trusting": trusting,
+}

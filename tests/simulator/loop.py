@@ -56,13 +56,18 @@ def run(process: Process, main: Coroutine[Any, Any, None]) -> None:
         loop.close()
 
 
+def _age(task: "asyncio.Task[Any]") -> int:
+    return int(task.get_name().partition("-")[2])
+
+
 def _end(loop: asyncio.AbstractEventLoop) -> None:
     """Let the tasks go whose process has ended: every call of theirs fails at once."""
     for _ in range(_TURNS_TO_END):
         tasks = asyncio.all_tasks(loop)
         if not tasks:
             return
-        for task in tasks:
+        # a set of tasks has no order of its own
+        for task in sorted(tasks, key=_age):
             task.cancel()
         with contextlib.suppress(Crashed):
             loop.call_soon(loop.stop)

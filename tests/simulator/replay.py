@@ -30,7 +30,7 @@ def check_replay(client: Client, settings: Settings, observer: Observer) -> None
         client.rpush(names.item_ids, item)
         client.hset(names.item_numbers, item, number)
     feed, before = Feed(client, again.namespace), 0
-    for last, packed in observer.log:
+    for last, packed in observer.entries:
         feed.append_packed(packed, last - before)
         before = last
     learner = Learner(again, client, namespace, 0)

@@ -21,7 +21,7 @@ from service.store.namespace import open_namespace
 from service.store.recovery.watch import StoreWatch
 from tests.simulator import loop
 from tests.simulator.boundary import AsyncClient, client_of
-from tests.simulator.ledger import Request
+from tests.simulator.ledger import Request, numbers_of
 from tests.simulator.scheduler import Process
 
 if TYPE_CHECKING:
@@ -121,22 +121,22 @@ async def _session(world: "World", intake: Intake) -> None:
         if request is not None:
             try:
                 # a request that is sent again may come from another program
-                await _accept(intake, request, b"%d" % rng.randrange(PROGRAMS))
+                sequences = await _accept(intake, request, b"%d" % rng.randrange(PROGRAMS))
             except BaseException as error:
-                ledger.in_doubt(world.occurred, request)
+                ledger.in_doubt(request)
                 if not isinstance(error, ServiceError):
                     raise
             else:
-                ledger.acknowledged(world.occurred, request)
+                ledger.acknowledged(request, sequences)
         await asyncio.sleep(0.5 * rng.random())
 
 
-async def _accept(intake: Intake, request: Request, program: bytes) -> None:
+async def _accept(intake: Intake, request: Request, program: bytes) -> dict[int, int]:
+    """Return the numbers of the events that were accepted, by their indexes."""
     feedback = request.feedback()
     no_keys = {DECIDED_BY: ""}
     sender = Sender({"headers": [(b"user-agent", program)], **no_keys}, request.key)
     if len(feedback) > 1:
-        request.note_accepted(await intake.accept(feedback, sender))
-        return
+        return numbers_of(await intake.accept(feedback, sender))
     token, _ = await intake.accept_one(feedback[0], sender)
-    request.note(0, int(token.partition(":")[2]))
+    return {0: int(token.partition(":")[2])}

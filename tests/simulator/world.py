@@ -14,9 +14,10 @@ from service.store.namespace import open_namespace
 from tests.simulator import roles
 from tests.simulator.boundary import Boundary, Faults, Line, Rewrite
 from tests.simulator.ledger import START_MS, Broken, Ledger
-from tests.simulator.observer import Observer
+from tests.simulator.observer import Moment, Observer
 from tests.simulator.replay import check_replay
 from tests.simulator.scheduler import Process, Scheduler
+from tests.simulator.store import replace_content
 
 NAMESPACE = "sim"
 LEASE_S = 2.0
@@ -37,6 +38,8 @@ class Plan:
     seed: int
     troubled_s: float = 10.0
     """Seconds in which faults happen."""
+    losses: tuple[int, ...] = (0, 0, 1, 3)
+    """How often the store is started anew: one of these, drawn from the seed."""
     broken: Rewrite | None = None
     """A bug that must be found: it makes something else of calls."""
 
@@ -65,7 +68,8 @@ class World:
             users_in_memory=64,
         )
         self.faults = Faults.drawn(rng)
-        self.ledger, self.occurred = Ledger(rng), Counter[str]()
+        self.occurred = Counter[str]()
+        self.ledger = Ledger(rng, self.occurred)
         self.lines: list[Line] = []
         self.trace: deque[str] = deque(maxlen=TRACED)
         self._url, self._keys = url, PartitionKeys(NAMESPACE, 0)
@@ -94,12 +98,15 @@ class World:
     def run(self) -> Result:
         """Run until everything is told and learned; Broken if a promise is broken."""
         with connect(self._url, role="simulator") as client:
-            client.flushdb()
+            # the scripts too: whether the server knows one is part of a run
+            replace_content(client, {})
             open_namespace(client, self.settings)
-            observer = Observer(client, self._keys)
+            observer = Observer(client, self._keys, self.ledger)
             for role in (roles.api, roles.api, roles.learner, roles.learner):
                 self._start(role)
             self._age_lease(client)
+            for _ in range(self.scheduler.rng.choice(self.plan.losses)):
+                self._lose_something(observer)
             try:
                 self._run(observer)
             finally:
@@ -107,8 +114,8 @@ class World:
                 self.scheduler.close()
                 for line in self.lines:
                     line.close()
-            self.occurred["taken_over"] += observer.epoch - 1
-            self.occurred["repeats_dropped"] += observer.check(self.ledger)
+            self.occurred["taken_over"] += observer.now.epoch - 1
+            self.occurred["repeats_dropped"] += observer.check()
             check_replay(client, self.settings, observer)
         return Result(self.scheduler.steps, self.occurred, self._digest)
 
@@ -120,8 +127,8 @@ class World:
         def is_calm() -> bool:
             if self._looked(observer) > until:
                 raise Broken(
-                    f"{CALM_S:g} s after the last fault, {observer.watermark} of "
-                    f"{observer.sequence} events are learned, {self.ledger.unanswered} wait"
+                    f"{CALM_S:g} s after the last fault the service is at {observer.now}, "
+                    f"and {self.ledger.unanswered} requests wait"
                 )
             return self.ledger.is_settled and observer.is_learned
 
@@ -129,7 +136,7 @@ class World:
 
     def _looked(self, observer: Observer) -> float:
         """Look at the store if it was written to, and return the time."""
-        if self._has_written:
+        if self._has_written or self.ledger.told:
             self._has_written = False
             observer.look()
         return self.scheduler.now
@@ -155,3 +162,22 @@ class World:
         if self.scheduler.now - self._lease_kept_at > LEASE_S:
             self.occurred["lease_expired"] += bool(client.delete(self._keys.lease))
         self.scheduler.later(LEASE_S / 4, lambda: self._age_lease(client))
+
+    def _lose_something(self, observer: Observer) -> None:
+        """Let the store be started anew at some time, as it was at that time or earlier."""
+        rng = self.scheduler.rng
+        until = rng.uniform(0.0, self.plan.troubled_s)
+        since = until if rng.random() < 0.3 else rng.uniform(0.0, until)
+
+        def keep() -> None:
+            moment = observer.keep()
+            self.scheduler.later(until - since, lambda: lose(moment))
+
+        def lose(moment: Moment) -> None:
+            is_loss = observer.bring_back(moment)
+            self.occurred["rollback" if is_loss else "restart"] += 1
+            for line in self.lines:
+                line.close()
+            self.lines.clear()
+
+        self.scheduler.later(since, keep)
