@@ -11,10 +11,8 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from service.errors import StoreUnavailable
 from service.http.auth import caller
 from service.store.audit import DONE, Act, Audit
-from service.telemetry import logger
 
 UNNAMED = {"user"}
 """Parameters of paths that stay out of the audit log: it must not name who was deleted."""
@@ -42,16 +40,10 @@ async def noted(act: str, answer: Answer, scope: Scope, receive: Receive, send: 
         result = _result(messages)
     finally:
         done = Act(caller(scope), act, _about(scope), result)
-        await _note(scope["app"].state.runtime.audit, done)
+        audit: Audit = scope["app"].state.runtime.audit
+        await asyncio.to_thread(audit.note_or_log, done)
     for message in messages:
         await send(message)
-
-
-async def _note(audit: Audit, act: Act) -> None:
-    try:
-        await asyncio.to_thread(audit.note, act)
-    except StoreUnavailable:
-        logger().error("act_not_noted", who=act.who, act=act.act, result=act.result)
 
 
 def _about(scope: Scope) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ import redis
 from service.errors import ServiceError, StoreUnavailable
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
+from service.telemetry import logger
 
 KEPT = 10_000
 """Approximate number of entries that are kept."""
@@ -22,6 +23,8 @@ COMMAND_LINE = "command line"
 """Who acts where somebody types: whoever may read the data directory."""
 DONE = "done"
 """How an act ends that did what it was to do."""
+INTERRUPTED = "interrupted"
+"""How an act of the command line ends with Ctrl-C."""
 
 
 class Act(msgspec.Struct, frozen=True):
@@ -34,7 +37,7 @@ class Act(msgspec.Struct, frozen=True):
     about: Mapping[str, str]
     """What it was done to."""
     result: str
-    """``done``, or why not."""
+    """``done``, or why not: the code of an error, ``interrupted``."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -64,6 +67,16 @@ class Audit:
         with store_errors():
             self._client.xadd(self._key, fields, maxlen=self._kept, approximate=True)
 
+    def note_or_log(self, act: Act) -> None:
+        """Add an act that has happened: if the store takes no writes, the process logs it."""
+        try:
+            self.note(act)
+        except StoreUnavailable:
+            about = dict(act.about)
+            logger().error(
+                "act_not_noted", who=act.who, act=act.act, about=about, result=act.result
+            )
+
     def entries(self, limit: int, before: str | None = None) -> list[Entry]:
         """Return the newest entries, or those before the entry ``before``, the newest first."""
         newest = "+" if before is None else f"({before}"
@@ -85,13 +98,29 @@ def _entry(name: str, fields: Mapping[bytes, bytes]) -> Entry:
 
 @contextmanager
 def acting(client: redis.Redis, namespace: str, act: str, **about: str) -> Iterator[dict[str, str]]:
-    """Note an act of the command line, however it ends; yields what it is about, to be added to."""
-    audit = Audit(client, namespace)
+    """Note an act of the command line, however it ends; yields what it is about, to be added to.
+
+    What fails in a namespace that is not there leaves nothing in it: a restore refuses to write
+    where anything is.
+    """
+    audit, result = Audit(client, namespace), "internal"
     try:
         yield about
+        result = DONE
     except ServiceError as error:
-        # what went wrong is told, whether or not it can be noted
-        with suppress(StoreUnavailable):
-            audit.note(Act(COMMAND_LINE, act, about, error.code))
+        result = error.code
         raise
-    audit.note(Act(COMMAND_LINE, act, about, DONE))
+    except KeyboardInterrupt:
+        result = INTERRUPTED
+        raise
+    finally:
+        if result == DONE or _is_there(client, namespace):
+            audit.note_or_log(Act(COMMAND_LINE, act, about, result))
+
+
+def _is_there(client: redis.Redis, namespace: str) -> bool:
+    """Return whether the namespace exists, or has a key already; True if the store is away."""
+    keys = NamespaceKeys(namespace)
+    with suppress(StoreUnavailable), store_errors():
+        return bool(client.exists(keys.settings, keys.api_keys, keys.audit))
+    return True

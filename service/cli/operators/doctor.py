@@ -137,7 +137,7 @@ def repair_store(settings: Settings, *, yes: bool, reopen: bool) -> bool:
         is_done = _done(steps, yes=yes)
         if is_done and steps:
             about = {"steps": "; ".join(step.says for step in steps)}
-            Audit(client, settings.namespace).note(Act(COMMAND_LINE, "repair", about, DONE))
+            Audit(client, settings.namespace).note_or_log(Act(COMMAND_LINE, "repair", about, DONE))
         return is_done
 
 

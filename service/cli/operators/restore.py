@@ -74,7 +74,7 @@ def restore(
         )
         # only now: what is refused, or fails, leaves nothing in the namespace
         about = {"backup": found.chain[-1].header.id}
-        Audit(client, settings.namespace).note(Act(COMMAND_LINE, "restore", about, DONE))
+        Audit(client, settings.namespace).note_or_log(Act(COMMAND_LINE, "restore", about, DONE))
     told = _told(found, settings.namespace)
     if as_json:
         typer.echo(json.dumps(told))

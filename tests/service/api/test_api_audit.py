@@ -13,8 +13,9 @@ from service.app import ROUTERS
 from service.cli.operators import audit, keys, models
 from service.errors import NotFound
 from service.settings import Settings
-from service.store.audit import Act, Audit
-from service.store.keys import NamespaceKeys
+from service.store.audit import Act, Audit, acting
+from service.store.connection import connect
+from service.store.keys import NamespaceKeys, pattern_of
 from tests.api import Api
 from tests.server import PrivateServer
 
@@ -136,3 +137,29 @@ def test_the_command_line_notes_its_acts_and_shows_them(redis_url: str, namespac
     assert log[0]["about"] == {"version": "f" * 12, "why": "fewer complaints"}
     assert log[1]["about"] == {"key": json.loads(made.stdout)["id"], "role": "admin"}
     assert "createKey" in type_in(audit.app).stdout
+
+
+def test_a_verb_that_did_its_work_ends_well_though_it_cannot_be_noted(
+    private_server: PrivateServer,
+) -> None:
+    with connect(private_server.url, role="test") as client, capture_logs() as logs:
+        client.config_set("maxmemory", "1")
+        with acting(client, "shop", "createKey", role="read") as about:
+            about["key"] = "5c1d9a0077aa"
+    [noted] = [entry for entry in logs if entry["event"] == "act_not_noted"]
+    assert (noted["act"], noted["result"]) == ("createKey", "done")
+    assert noted["about"] == {"role": "read", "key": "5c1d9a0077aa"}
+
+
+def test_a_verb_that_fails_leaves_nothing_in_a_namespace_that_is_not_there(
+    client, namespace: str
+) -> None:
+    with pytest.raises(NotFound), acting(client, namespace, "promoteModel"):
+        raise NotFound("there is no such model")
+    assert list(client.scan_iter(pattern_of(namespace), count=10_000)) == []
+
+
+def test_a_verb_that_is_interrupted_is_noted(api: Api, client) -> None:
+    with pytest.raises(KeyboardInterrupt), acting(client, api.settings.namespace, "rebuild"):
+        raise KeyboardInterrupt
+    assert acts(api) == [("command line", "rebuild", {}, "interrupted")]
