@@ -33,6 +33,9 @@ FRESH_S = 0.2
 """Largest age of the keys while the store answers, in seconds."""
 DECIDED_BY = "hedgerow.keys"
 """Where a request notes the version of the keys by which it was let in."""
+ACCEPTED = "hedgerow.accepted_key"
+"""Where a request notes the id of the key that was accepted, None if none was needed: a key that
+was only sent says nothing of who sent it."""
 LOCAL = "local"
 """The caller without a key."""
 LOST = (
@@ -53,8 +56,8 @@ def is_loopback(host: str) -> bool:
 
 def caller(scope: Scope) -> str:
     """Return the caller's name for audit records: the id of the accepted key, else ``LOCAL``."""
-    key_id = _authorization(scope).partition(b" ")[2].strip().split(b"_")[1:2]
-    return "key " + key_id[0].decode("latin-1")[:64] if key_id else LOCAL
+    key_id = scope.get(ACCEPTED)
+    return LOCAL if key_id is None else f"key {key_id}"
 
 
 class KeyCheck:
@@ -94,6 +97,7 @@ class KeyCheck:
         if need == "open":
             return None
         key = await self._decide(scope, need, is_lax=appends or need == "read")
+        scope[ACCEPTED] = key
         if appends:
             scope[DECIDED_BY] = self._version
         return key

@@ -71,6 +71,14 @@ def test_acts_are_noted_with_the_key_that_did_them(api: Api) -> None:
     assert acts(api, **bearer) == log
 
 
+def test_a_key_that_nobody_checked_is_not_noted(api: Api) -> None:
+    # without keys everything is open on loopback, whatever is sent
+    forged = {"authorization": "Bearer hr_5c1d9a0077aa_secret"}
+    assert api("DELETE", "/v1/users/bob", headers=forged).is_success
+    [(who, *_)] = acts(api)
+    assert who == "local"
+
+
 def test_the_log_does_not_name_a_deleted_user(learned_api: Api) -> None:
     learned_api("PUT", "/v1/users/zz-ghost", json={})
     learned_api("PUT", "/v1/items/a%2Fb", json={})
