@@ -30,7 +30,7 @@ class AuditEntry(Answer):
     about: dict[str, str]
     """What it was done to. Users are not named: a deletion has the id of its erasure."""
     result: str
-    """`done`, or the code of the error."""
+    """`done`, the code of the error, or `interrupted` for a verb that Ctrl-C ended."""
 
 
 class AuditPage(Page[AuditEntry]):
