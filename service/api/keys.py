@@ -11,11 +11,11 @@ from starlette.responses import Response
 from service.api import schemas
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Page
-from service.api.times import Time, in_one_format
+from service.api.times import Time, in_one_format, rfc3339_or_none
 from service.http.acts import note_about
 from service.http.documentation import problems
 from service.http.faults import KEY_ID
-from service.store.api_keys import ApiKey, Role
+from service.store.api_keys import ApiKey, Role, ends_after
 
 router = APIRouter(route_class=Route, tags=["admin"])
 
@@ -27,6 +27,8 @@ class NewKey(schemas.Request):
     """What the key may do: `read`; `write`, feedback and documents too; `admin`, everything."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     """A name for the user of the key; it appears in the list of keys."""
+    days: Annotated[float, Field(gt=0, le=36_500)] | None = None
+    """Days after which the key stops working; null: it lasts until it is revoked."""
 
 
 class Key(Answer):
@@ -41,7 +43,9 @@ class Key(Answer):
     created: Time
     """When it was made."""
     revoked: Time | None
-    """When it was revoked; null: it works."""
+    """When it was revoked; null: it was not."""
+    expires: Time | None
+    """When it stops working, or did; null: never."""
 
 
 class KeyPage(Page[Key]):
@@ -74,10 +78,10 @@ async def create_key(
 
     Once there is a key, every request needs one, except `/healthz`, `/readyz`, `/docs` and
     `/openapi.json`: at once in this process, within 250 ms in the others, whose writes ask before.
-    409 `conflict` if no admin key works and this is not one.
+    409 `conflict` if no lasting admin key works and this is not one.
     """
     response.headers["cache-control"] = "no-store"
-    key, secret = await runtime.keys.create(body.role, body.name)
+    key, secret = await runtime.keys.create(body.role, body.name, ends_after(body.days))
     request.app.state.key_check.note(key)
     note_about(request, key=key.id, role=key.role)
     return CreatedKey(**_shown(key), secret=secret)
@@ -99,7 +103,7 @@ async def list_keys(runtime: Runtime) -> KeyPage:
 async def revoke_key(request: Request, runtime: Runtime, key: KeyId) -> Key:
     """The key stops working at once in this process, within 250 ms in the others. It stays listed.
 
-    409 `conflict` if it is the last admin key that works: make another one first.
+    409 `conflict` if it is the last lasting admin key: make another one first.
     """
     revoked = await runtime.keys.revoke(key)
     request.app.state.key_check.note(revoked)
@@ -107,6 +111,8 @@ async def revoke_key(request: Request, runtime: Runtime, key: KeyId) -> Key:
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
-    shown = {name: value for name, value in asdict(key).items() if name != "hash"}
+    hidden = {"hash", "expires_ms"}
+    shown = {name: value for name, value in asdict(key).items() if name not in hidden}
+    shown["expires"] = rfc3339_or_none(key.expires_ms)
     times = {name: in_one_format(shown[name]) for name in ("created", "revoked") if shown[name]}
     return shown | times

@@ -20,6 +20,7 @@ from starlette.types import Scope
 
 from service.errors import Forbidden, StoreUnavailable, Unauthorised
 from service.store.api_keys import ApiKey, KeyRing, Role
+from service.store.clock import now_ms
 from service.store.identity.survey import Survey
 from service.store.pulse import Pulse
 
@@ -86,7 +87,8 @@ class KeyCheck:
         """The keys that were last taken over from the pulse."""
         self._version = ""
         """Their version; keys that are noted here do not change it, so that a write asks anew."""
-        self._ranks: dict[bytes, int] = {}
+        self._accepted: dict[bytes, ApiKey] = {}
+        """The keys that came lately, by header."""
 
     async def check(self, scope: Scope, need: Need, *, appends: bool = False) -> str | None:
         """Raise Unauthorised or Forbidden unless the caller's role is at least ``need``.
@@ -137,7 +139,7 @@ class KeyCheck:
         """Read the keys anew: they are those of another store, or of an earlier time."""
         self._pulse.forget()
         self._ring, self._taken = KeyRing({}), None
-        self._ranks.clear()
+        self._accepted.clear()
 
     def hold(self, now: Survey) -> None:
         """Keep the keys: ``ApiKeys`` does not read those of another store."""
@@ -165,16 +167,15 @@ class KeyCheck:
         return self._is_open
 
     def _rank(self, header: bytes) -> int:
-        rank = self._ranks.get(header)
-        return self._look_up(header) if rank is None else rank
+        key = self._accepted.get(header) or self._look_up(header)
+        return _RANK[key.role] if key is not None and key.works(now_ms()) else 0
 
-    def _look_up(self, header: bytes) -> int:
+    def _look_up(self, header: bytes) -> ApiKey | None:
         secret = header.partition(b" ")[2]
-        role = self._ring.authenticate(secret.strip()) if _is_bearer(header) else None
-        if role is None:
-            return 0
-        self._ranks[header] = _RANK[role]
-        return _RANK[role]
+        key = self._ring.authenticate(secret.strip()) if _is_bearer(header) else None
+        if key is not None:
+            self._accepted[header] = key
+        return key
 
     def _take_over(self, ring: KeyRing) -> None:
         if not ring and self._ring:
@@ -183,7 +184,7 @@ class KeyCheck:
         self._revoked |= ring.revoked
         self._ring = ring.without(self._revoked)
         self.had_keys = self.had_keys or bool(ring)
-        self._ranks.clear()
+        self._accepted.clear()
 
 
 def _authorization(scope: Scope) -> bytes:
@@ -210,6 +211,6 @@ def _refusal(header: bytes) -> str:
             "send `Authorization: Bearer hr_...`"
         )
     return (
-        "this API key is unknown or revoked: send another, "
+        "this API key is unknown, revoked or expired: send another, "
         "`hedgerow keys create` and POST /v1/admin/keys make one"
     )

@@ -20,7 +20,7 @@ MEDIA_TYPE = "application/problem+json"
 CODES: dict[str, tuple[int, str]] = {
     "malformed_request": (400, "what arrived is not HTTP/1.1"),
     "malformed_body": (400, "the body is not what its content type says"),
-    "unauthorised": (401, "there is no API key, or it is unknown or revoked"),
+    "unauthorised": (401, "there is no API key, or it is unknown, revoked or expired"),
     "forbidden": (403, "the key's role is not enough for this route"),
     "foreign_origin": (403, "a page of another site may not write"),
     "not_found": (404, "no such path, user, item, rating, job, model or key"),

@@ -18,6 +18,7 @@ import redis
 import redis.asyncio
 
 from service.errors import Conflict, NotFound, StoreRolledBack
+from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.identity.known import Known
 from service.store.identity.scripts import checking
@@ -26,9 +27,9 @@ from service.store.keys import NamespaceKeys
 _PUT, _ = checking(resources.files(__package__).joinpath("put_api_key.lua").read_text())
 
 _REFUSALS = {
-    b"no-admin": "no admin key works here, and without one nobody could make keys: the first key "
-    "must have the role `admin`",
-    b"last-admin": "this is the last admin key that works, and without one nobody could make keys "
+    b"no-admin": "no lasting admin key works here, and without one nobody could make keys: the "
+    "first key must have the role `admin` and no end",
+    b"last-admin": "this is the last lasting admin key, and without one nobody could make keys "
     "here: make another first, or run `hedgerow keys revoke` on the service's machine",
 }
 """What the script may answer instead of a key."""
@@ -47,6 +48,12 @@ class ApiKey:
     created: str
     revoked: str | None = None
     """Time of the revocation, None for a key in use."""
+    expires_ms: int | None = None
+    """UTC ms from when on it works no longer, None for a key that lasts."""
+
+    def works(self, now_ms: int) -> bool:
+        """Return whether it is neither revoked nor at its end."""
+        return self.revoked is None and (self.expires_ms is None or now_ms < self.expires_ms)
 
 
 @dataclass(frozen=True)
@@ -71,15 +78,15 @@ class KeyRing:
         """The ids of the revoked keys."""
         return frozenset(key.id for key in self.keys.values() if key.revoked is not None)
 
-    def authenticate(self, presented: bytes) -> Role | None:
-        """Return the role of the presented key, None if it is unknown, wrong or revoked."""
+    def authenticate(self, presented: bytes) -> ApiKey | None:
+        """Return the presented key; None if it is unknown or wrong, or works no longer."""
         prefix, _, rest = presented.partition(b"_")
         key_id, _, secret = rest.partition(b"_")
         key = self.keys.get(key_id.decode("latin-1"))
         known = key.hash if key is not None and prefix == b"hr" else ""
         # compare even for an unknown id, so that response times reveal no ids
         matches = hmac.compare_digest(_digest(secret), known.rjust(64))
-        return key.role if matches and key is not None and key.revoked is None else None
+        return key if matches and key is not None and key.works(now_ms()) else None
 
 
 class ApiKeys:
@@ -123,12 +130,14 @@ class ApiKeys:
         self._latest = replace(_ring(stored), version=(version or b"").decode())
         return self._latest
 
-    async def create(self, role: Role, name: str) -> tuple[ApiKey, str]:
+    async def create(
+        self, role: Role, name: str, expires_ms: int | None = None
+    ) -> tuple[ApiKey, str]:
         """Create a key; its secret is returned here and never again.
 
-        Conflict if no admin key works and this is not one: the first key is an admin key.
+        Conflict if no lasting admin key works and this is not one: the first key is such a key.
         """
-        key, secret = _mint(role, name)
+        key, secret = _mint(role, name, expires_ms)
         return await self._changed(_to_put(key)), secret
 
     async def revoke(self, key_id: str) -> ApiKey:
@@ -150,9 +159,11 @@ def read_ring(client: redis.Redis, namespace: str) -> KeyRing:
     return _ring(stored)
 
 
-def create_key(client: redis.Redis, namespace: str, role: Role, name: str) -> tuple[ApiKey, str]:
+def create_key(
+    client: redis.Redis, namespace: str, role: Role, name: str, expires_ms: int | None = None
+) -> tuple[ApiKey, str]:
     """*Same as* ``ApiKeys.create``, for the command line."""
-    key, secret = _mint(role, name)
+    key, secret = _mint(role, name, expires_ms)
     return _change(client, namespace, _to_put(key)), secret
 
 
@@ -198,9 +209,21 @@ def _ring(stored: Mapping[bytes, bytes]) -> KeyRing:
     return KeyRing({key.id: key for key in keys})
 
 
-def _mint(role: Role, name: str) -> tuple[ApiKey, str]:
+def ends_after(days: float | None) -> int | None:
+    """Return the UTC ms so many days from now; None for a key that lasts."""
+    return None if days is None else now_ms() + int(days * 86_400_000)
+
+
+def _mint(role: Role, name: str, expires_ms: int | None) -> tuple[ApiKey, str]:
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    key = ApiKey(id=key_id, name=name, role=role, hash=_digest(secret.encode()), created=_now())
+    key = ApiKey(
+        id=key_id,
+        name=name,
+        role=role,
+        hash=_digest(secret.encode()),
+        created=_now(),
+        expires_ms=expires_ms,
+    )
     return key, f"hr_{key_id}_{secret}"
 
 

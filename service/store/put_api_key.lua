@@ -5,8 +5,11 @@
 -- Answers the stored key; 'no-admin', 'last-admin' or 'unknown' without having changed anything; OTHERSTORE.
 if not is_known(KEYS[2], ARGV[1]) then return OTHER_STORE end
 
+local function is_set(value) return value ~= nil and value ~= cjson.null end
+
+-- a key that ends some day does not count: nobody may be at hand then
 local function works_as_admin(key)
-  return key.role == 'admin' and (key.revoked == nil or key.revoked == cjson.null)
+  return key.role == 'admin' and not is_set(key.revoked) and not is_set(key.expires_ms)
 end
 
 local admins = 0
@@ -21,7 +24,7 @@ else
   packed = redis.call('HGET', KEYS[1], ARGV[2])
   if not packed then return 'unknown' end
   local key = cjson.decode(packed)
-  if key.revoked ~= nil and key.revoked ~= cjson.null then return packed end
+  if is_set(key.revoked) then return packed end
   if works_as_admin(key) and admins == 1 and ARGV[6] ~= 'any' then return 'last-admin' end
   key.revoked = ARGV[4]
   packed = cjson.encode(key)

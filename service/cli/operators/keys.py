@@ -13,7 +13,7 @@ from service.cli import options
 from service.cli.options import say
 from service.settings import Settings
 from service.settings_loading import load_settings
-from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
+from service.store.api_keys import ApiKey, Role, create_key, ends_after, read_ring, revoke_key
 from service.store.audit import acting
 from service.store.connection import Client, connect
 from service.store.identity.memory import Memory
@@ -33,14 +33,20 @@ def keys() -> None:
 def create(
     role: Annotated[Role, typer.Option(help="read < write < admin.")] = "admin",
     name: Annotated[str, typer.Option(help="Name of the owner, for the list.")] = "",
+    days: Annotated[
+        float | None, typer.Option(min=0.0, help="Days after which it stops working.")
+    ] = None,
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Create a key and print it; it is never shown again. The first must have the role admin."""
+    """Create a key and print it; it is never shown again.
+
+    The first must have the role admin and no end.
+    """
     settings = load_settings(data_dir=data_dir)
     with _keys_of(settings, create=True) as client:
         with acting(client, settings.namespace, "createKey", role=role) as about:
-            key, secret = create_key(client, settings.namespace, role, name)
+            key, secret = create_key(client, settings.namespace, role, name, ends_after(days))
             about["key"] = key.id
         Memory(settings.data_dir).remember_keys(settings.namespace)
     if as_json:
@@ -61,7 +67,7 @@ def list_keys(data_dir: options.DataDir = None, as_json: options.Json = False) -
     if as_json:
         typer.echo(json.dumps([_shown(key) for key in known]))
         return
-    table = Table("id", "role", "name", "created", "revoked")
+    table = Table("id", "role", "name", "created", "revoked", "expires")
     for key in known:
         table.add_row(*(str(value or "") for value in _shown(key).values()))
     Console().print(table if known else "no keys yet: `hedgerow keys create` makes the first one")
@@ -101,4 +107,5 @@ def _shown(key: ApiKey) -> dict[str, str | None]:
         "name": key.name,
         "created": key.created,
         "revoked": key.revoked,
+        "expires": None if key.expires_ms is None else options.moment(key.expires_ms),
     }

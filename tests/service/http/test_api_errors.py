@@ -19,6 +19,7 @@ from service.http.auth import KeyCheck, is_loopback
 from service.http.problems import CODES
 from service.settings import Settings
 from service.store.api_keys import ApiKeys, KeyRing, Role, read_ring, revoke_key
+from service.store.clock import now_ms
 from service.store.gate import Gate
 from service.store.profiles.reader import ProfileReader
 from service.store.pulse import Pulse
@@ -221,10 +222,31 @@ def test_a_refusal_says_what_is_wrong_with_the_key(api: Api) -> None:
         ({}, "no API key was sent"),
         ({"authorization": secret}, "the header Authorization is not `Bearer` and a key"),
         ({"authorization": "Bearer "}, "the header Authorization is not `Bearer` and a key"),
-        ({"authorization": f"Bearer {secret}x"}, "this API key is unknown or revoked"),
+        ({"authorization": f"Bearer {secret}x"}, "this API key is unknown, revoked or expired"),
     ):
         answer = api("GET", "/v1/stats", headers=headers)
         assert says in check_problem(answer, 401, "unauthorised")["detail"]
+
+
+def test_a_key_with_an_end_works_until_then(api: Api) -> None:
+    _, admin = api.new_key("admin", "operator")
+    headers = {"authorization": f"Bearer {admin}"}
+    body = {"role": "read", "name": "guest", "days": 1}
+    made = api("POST", "/v1/admin/keys", json=body, headers=headers).json()
+    assert made["expires"] > made["created"]
+    guest = {"authorization": f"Bearer {made['secret']}"}
+    assert api("GET", "/v1/stats", headers=guest).status_code == 200
+    # a key that was accepted a moment ago is refused from its end on
+    end = now_ms() + 2_000
+    key, secret = api.run(api.runtime.keys.create("read", "guest", end))
+    api.app.state.key_check.note(key)
+    guest = {"authorization": f"Bearer {secret}"}
+    assert api("GET", "/v1/stats", headers=guest).status_code == 200 or now_ms() >= end
+    wait_until(lambda: api("GET", "/v1/stats", headers=guest).status_code == 401)
+    assert now_ms() >= end
+    for days in (0, -1, 1e9, "1 day"):
+        refused = api("POST", "/v1/admin/keys", json=body | {"days": days}, headers=headers)
+        check_problem(refused, 422, "invalid_request")
 
 
 def test_a_new_key_works_at_once_in_every_process(redis_url: str, namespace: str) -> None:
@@ -402,4 +424,4 @@ def test_the_last_admin_key_cannot_be_revoked_here(api: Api, client: redis.Redis
     revoke_key(client, api.settings.namespace, new.json()["id"])
     left = read_ring(client, api.settings.namespace).keys.values()
     assert {key.name for key in left if key.revoked is None} == {"shop"}
-    assert read_ring(client, api.settings.namespace).authenticate(writer.encode()) == "write"
+    assert read_ring(client, api.settings.namespace).authenticate(writer.encode()).role == "write"

@@ -12,6 +12,7 @@ import pytest
 from service.api.roles import ROLES
 from service.http.sites import SAFE
 from service.settings import Settings
+from service.store.clock import now_ms
 from tests.api import Api, check_problem
 from tests.service.route_requests import call
 
@@ -34,6 +35,7 @@ class Keys(NamedTuple):
 
     working: dict[str, str]
     revoked: str
+    expired: str
     elsewhere: str
 
 
@@ -47,6 +49,7 @@ CALLERS = {
         lambda keys, need: bearer(keys.working["admin"][:-1] + "!"), 401, "unauthorised"
     ),
     "with a revoked key": Caller(lambda keys, need: bearer(keys.revoked), 401, "unauthorised"),
+    "with an expired key": Caller(lambda keys, need: bearer(keys.expired), 401, "unauthorised"),
     "with another namespace's key": Caller(
         lambda keys, need: bearer(keys.elsewhere), 401, "unauthorised"
     ),
@@ -82,8 +85,9 @@ def guarded(redis_server: str) -> Iterator[tuple[Api, Keys]]:
             _, working[role] = api.new_key(role, role)
         key, revoked = api.new_key("admin", "revoked")
         api.app.state.key_check.note(api.run(api.runtime.keys.revoke(key.id)))
+        _, expired = api.run(api.runtime.keys.create("admin", "expired", now_ms()))
         _, elsewhere = other.new_key("admin", "elsewhere")
-        yield api, Keys(working, revoked, elsewhere)
+        yield api, Keys(working, revoked, expired, elsewhere)
 
 
 @pytest.mark.parametrize("how", CALLERS)

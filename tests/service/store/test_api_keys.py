@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from service.errors import Conflict, NotFound
-from service.store.api_keys import ApiKeys, create_key, read_ring, revoke_key
+from service.store.api_keys import ApiKeys, KeyRing, create_key, ends_after, read_ring, revoke_key
+from service.store.clock import now_ms
 from service.store.keys import NamespaceKeys
 from tests.stories import run
 
@@ -22,8 +23,32 @@ def test_the_first_key_is_an_admin_key(client, namespace):
     key, _ = create_key(client, namespace, "admin", "operator")
     create_key(client, namespace, "read", "shop")
     revoke_key(client, namespace, key.id)
-    with pytest.raises(Conflict, match="no admin key works"):
+    with pytest.raises(Conflict, match="no lasting admin key works"):
         create_key(client, namespace, "write", "shop")
+
+
+def test_a_key_opens_until_its_end(client, namespace):
+    create_key(client, namespace, "admin", "operator")
+    key, secret = create_key(client, namespace, "read", "guest", ends_after(1.0))
+    assert key.expires_ms is not None
+    assert [key.works(key.expires_ms + late) for late in (-1, 0)] == [True, False]
+    ring = read_ring(client, namespace)
+    assert ring.authenticate(secret.encode()) == key
+    ended = KeyRing({key.id: replace(key, expires_ms=now_ms())})
+    assert ended.authenticate(secret.encode()) is None
+
+
+def test_an_admin_key_with_an_end_does_not_count_as_the_last_one(client, namespace, redis_url):
+    with pytest.raises(Conflict, match="no end"):
+        create_key(client, namespace, "admin", "guest", ends_after(1.0))
+    key, _ = create_key(client, namespace, "admin", "operator")
+    create_key(client, namespace, "admin", "guest", ends_after(1.0))
+
+    async def story(connection):
+        with pytest.raises(Conflict, match="the last lasting admin key"):
+            await ApiKeys(connection, namespace).revoke(key.id)
+
+    run(redis_url, story)
 
 
 def test_of_all_who_revoke_the_last_admin_keys_one_is_refused(client, redis_url, namespace):
@@ -46,8 +71,8 @@ def test_a_secret_gives_the_role_of_its_key(client, namespace):
     _, reads = create_key(client, namespace, "read", "shop")
     _, writes = create_key(client, namespace, "write", "import")
     ring = read_ring(client, namespace)
-    assert ring.authenticate(reads.encode()) == "read"
-    assert ring.authenticate(writes.encode()) == "write"
+    assert ring.authenticate(reads.encode()).role == "read"
+    assert ring.authenticate(writes.encode()).role == "write"
 
 
 @pytest.mark.parametrize("change", [lambda s: s + "x", lambda s: s[:-1], lambda s: "xx" + s[2:]])
@@ -89,7 +114,7 @@ def test_the_api_and_the_command_line_see_the_same_keys(client, redis_url, names
     async def story(connection):
         keys = ApiKeys(connection, namespace)
         key, secret = await keys.create("read", "Grüße/Shop")
-        assert (await keys.ring()).authenticate(secret.encode()) == "read"
+        assert (await keys.ring()).authenticate(secret.encode()) == key
         return key, await keys.revoke(key.id)
 
     key, revoked = run(redis_url, story)
