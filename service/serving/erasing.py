@@ -7,9 +7,11 @@ one takes up.
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+from service.errors import StoreUnavailable
 from service.serving.copies.polling import Polled
 from service.store.catalogue.documents import Body, Catalogue
 from service.store.clock import now_ms
@@ -59,6 +61,12 @@ class Erasing(Polled):
             await self._erase(ready[:AT_ONCE])
         if self._store.rewriting is not None and any(not one.user for one in due):
             await asyncio.to_thread(self._leave_disk, self._store.rewriting, due)
+
+    async def close(self) -> None:
+        """Stop, and let another process take up what is due at once."""
+        await super().close()
+        with suppress(StoreUnavailable):
+            await asyncio.to_thread(self._store.lease.release)
 
     def _due(self) -> list[Due]:
         due = self._store.records.due()
