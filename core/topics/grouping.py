@@ -1,4 +1,4 @@
-"""Topics of a catalogue: clusters of item vectors by how they differ from the mean item."""
+"""Topics of a catalogue: axes along which few items differ much from the mean item."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,18 +11,16 @@ from core.types import F32, F64, I32, I64
 
 MOST_TOPICS = 10
 """Largest number of topics; a list of more is not read."""
-STARTS = 5
-"""Number of random starts; the tightest clusters of them are kept."""
-SWEEPS = 30
-"""Largest number of sweeps of one start; most settle before."""
-TRIED = 8
-"""Candidates for each further centre of a start."""
+SWEEPS, SETTLED = 100, 1e-6
+"""Most steps of the rotation, and the relative gain of a step below which it ends."""
+LEAST_SPREAD = 1e-9
+"""Least spread along an axis, as a share of the largest: less is rounding."""
 FITTED = 20_000
-"""Largest number of items that move the centres, those that most people took."""
+"""Largest number of items that turn the axes, those that most people took."""
 BLOCK = 1 << 14
 """Items whose directions are in memory at a time."""
 POWER = 0.75
-"""Power of the number of people by which an item weighs in the centres."""
+"""Power of the number of people by which an item weighs in the axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,17 +56,18 @@ class Topics:
         return part / max(part.sum(), np.finfo(np.float64).tiny), items[known]
 
 
-def topics_of(vectors: F32, taken: F32, *, seed: int = 0) -> Topics:
+def topics_of(vectors: F32, taken: F32) -> Topics:
     """Return the topics of items with these vectors; each item is in the one that it fits best.
 
-    Equation   x = unit(unit(q) - mean unit(q)); clusters maximise sum t^POWER x c(x), c unit
-               vectors; strength = x c(x) t / (t + mean t)
+    Equation   x = unit(unit(q) - mean unit(q)); its topic is the nearest axis a (``_axes``);
+               strength = x a t / (t + mean t)
     Shapes     vectors q (n, g), a zero row for an item that was not learned · taken (n,), how
                many people took each item; t = max(taken, 1)
 
     Without the mean item every topic would begin with the items that everybody likes. By the
     power a popular item counts more than a rare one, whose vector is mostly chance, but not as much
-    as all others together. There are sqrt(n / 2) topics, at most MOST_TOPICS.
+    as all others together. There are sqrt(n / 2) topics, at most MOST_TOPICS, and not more than
+    the directions in which items differ.
     """
     known = np.flatnonzero(learned(vectors))
     topic, strength = np.full(len(vectors), -1, np.int32), np.zeros(len(vectors), np.float32)
@@ -76,12 +75,12 @@ def topics_of(vectors: F32, taken: F32, *, seed: int = 0) -> Topics:
         return Topics(topic, strength, np.empty(0))
     count = np.maximum(taken[known], 1.0).astype(np.float64)
     lifting = _Lifting.of(vectors, known)
-    centres = _centres(lifting, count, seed)
-    member, best = lifting.nearest(centres)
+    axes = _axes(lifting, count)
+    member, best = lifting.nearest(axes)
     # the topic that most people like comes first
-    size = np.bincount(member, weights=count, minlength=len(centres))
+    size = np.bincount(member, weights=count, minlength=len(axes))
     order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
-    rank = np.full(len(centres), -1, np.int32)
+    rank = np.full(len(axes), -1, np.int32)
     rank[order] = np.arange(order.size)
     topic[known] = rank[member]
     strength[known] = best * count / (count + count.mean())
@@ -122,56 +121,47 @@ class _Lifting:
         """Return some of the directions."""
         return _unit(_unit(self.vectors[self.known[some]].astype(np.float64)) - self.mean)
 
-    def nearest(self, centres: F64) -> tuple[I64, F64]:
-        """Return the nearest centre of each of the m rows, and how near it is, at least 0."""
+    def nearest(self, axes: F64) -> tuple[I64, F64]:
+        """Return the nearest axis of each of the m rows, and how near it is, at least 0."""
         member, best = np.empty(self.known.size, np.int64), np.empty(self.known.size)
         for some in self.blocks():
-            fit = self.rows(some) @ centres.T
+            fit = self.rows(some) @ axes.T
             member[some], best[some] = fit.argmax(axis=1), np.maximum(fit.max(axis=1), 0.0)
         return member, best
 
 
-def _centres(lifting: _Lifting, count: F64, seed: int) -> F64:
-    """Return the centres of the tightest clusters of all starts, (k, g)."""
+def _axes(lifting: _Lifting, count: F64) -> F64:
+    """Return the axes of the topics (k, g), of length 1 and orthogonal to each other.
+
+    Equation   R = argmax sum over topics of var((X V R)^2), R orthogonal; axes (V R)'
+    Shapes     X (m, g) directions of the items that most people took, times t^(POWER / 2) ·
+               V (g, k) the first principal axes of X
+    Reference  varimax [Kaiser 1958]
+    """
     most = np.argsort(-count, kind="stable")[:FITTED]
-    rows, weight = lifting.rows(most), count[most] ** POWER
-    starts = (
-        _settled(rows, weight, n_topics(len(count)), np.random.default_rng((seed, start)))
-        for start in range(STARTS)
-    )
-    return max(starts, key=lambda found: found[1])[0]
+    rows = lifting.rows(most) * count[most, None] ** (POWER / 2)
+    spread, directions = np.linalg.eigh(rows.T @ rows)
+    first = np.argsort(-spread, kind="stable")[: n_topics(count.size)]
+    principal = directions[:, first[spread[first] > LEAST_SPREAD * spread.max()]]
+    axes = principal @ _varimax(rows @ principal)
+    # an axis points to where a few items lie far out, not to where most lie near the middle
+    axes *= np.where(((rows @ axes) ** 3).sum(axis=0) < 0.0, -1.0, 1.0)
+    return np.ascontiguousarray(axes.T)
 
 
-def _settled(rows: F64, weight: F64, k: int, rng: np.random.Generator) -> tuple[F64, float]:
-    """Return the centres of one start, and how tight their clusters are."""
-    centres, member = _spread(rows, weight, k, rng), np.full(len(rows), -1)
+def _varimax(loads: F64) -> F64:
+    """Return the rotation (k, k) after which each row has few large loads, of loads (m, k)."""
+    rotation, before = np.eye(loads.shape[1]), 0.0
     for _ in range(SWEEPS):
-        before, member = member, np.argmax(rows @ centres.T, axis=1)
-        if np.array_equal(before, member):
+        turned = loads @ rotation
+        left, sizes, right = np.linalg.svd(
+            loads.T @ (turned**3 - turned * np.square(turned).mean(axis=0))
+        )
+        rotation, now = left @ right, float(sizes.sum())
+        if now <= before * (1.0 + SETTLED):
             break
-        centres = _means(rows, weight, member, centres)
-    return centres, float(weight @ np.max(rows @ centres.T, axis=1))
-
-
-def _spread(rows: F64, weight: F64, k: int, rng: np.random.Generator) -> F64:
-    """Return k rows that are far from each other; the first is the heaviest."""
-    centres = [rows[int(np.argmax(weight))]]
-    far = np.maximum(1.0 - rows @ centres[0], 0.0)
-    while len(centres) < k and (chance := weight * far).sum() > 0.0:
-        tried = rng.choice(len(rows), TRIED, p=chance / chance.sum())
-        left = np.minimum(far[:, None], np.maximum(1.0 - rows @ rows[tried].T, 0.0))
-        best = int(np.argmin(weight @ left))
-        centres.append(rows[tried[best]])
-        far = left[:, best]
-    return np.array(centres)
-
-
-def _means(rows: F64, weight: F64, member: I64, centres: F64) -> F64:
-    """Return the mean direction of each cluster; an empty one keeps its centre."""
-    inside = np.zeros((len(rows), len(centres)))
-    inside[np.arange(len(rows)), member] = weight
-    means = _unit(inside.T @ rows)
-    return np.where(means.any(axis=1, keepdims=True), means, centres)
+        before = now
+    return rotation
 
 
 def _unit(rows: F64) -> F64:
