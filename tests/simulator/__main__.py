@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from tests.simulator.seeds import Outcome, run_seeds
+from tests.simulator.seeds import Outcome, end_with_us, run_seeds
 
 CHUNK = 20
 """Seeds that share a server."""
@@ -24,7 +24,8 @@ TOLD_EVERY_S = 10.0
 def outcomes(first: int, n: int, processes: int) -> Iterator[Outcome]:
     """Run seeds in several processes; yield what came of each."""
     seeds = range(first, first + n)
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_us) as pool:
         chunks = [pool.submit(run_seeds, seeds[at : at + CHUNK]) for at in range(0, n, CHUNK)]
         for chunk in as_completed(chunks):
             yield from chunk.result()

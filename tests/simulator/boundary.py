@@ -237,16 +237,16 @@ class Connection(redis.UnixDomainSocketConnection):
         self._boundary.call(self, data)
 
     def send_command(self, *args: Any, **options: Any) -> None:
-        if args[0] != "XREAD" or "BLOCK" not in args:
+        if args[0] != "XREAD" or b"BLOCK" not in args:
             super().send_command(*args, **options)
             return
         # the server must never wait by its own clock
-        at = args.index("BLOCK")
+        at = args.index(b"BLOCK")
         unblocked = (*args[:at], *args[at + 2 :])
         super().send_command(*unblocked, **options)
         if not self.line.is_lost and self.line.replies == _NIL:
             self.line.recv(len(_NIL))
-            self._boundary.process.pause(args[at + 1] / 1_000)
+            self._boundary.process.pause(float(args[at + 1]) / 1_000)
             super().send_command(*unblocked, **options)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
+from service.ending import end_with_parent
 from service.store.connection import connect
 from tests.server import PrivateServer
 from tests.simulator.world import Plan, Result, World
@@ -69,6 +70,13 @@ def room() -> Iterator[Room]:
         with connect(server.url, role="simulator") as client:
             client.config_set("appendonly", "no")
         yield Room(server.url, Path(directory))
+
+
+def end_with_us() -> None:
+    """Let this process end when the one that started it is killed."""
+    end = end_with_parent()
+    if end is not None:
+        end()
 
 
 def run_seeds(seeds: Sequence[int]) -> list[Outcome]:
