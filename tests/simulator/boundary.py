@@ -272,7 +272,15 @@ class AsyncClient(redis.asyncio.Redis):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         await self.others()
-        return self._blocking.execute_command(*args, **options)
+        if args[0] != "XREAD" or b"BLOCK" not in args:
+            return self._blocking.execute_command(*args, **options)
+        at = args.index(b"BLOCK")
+        unblocked = (*args[:at], *args[at + 2 :])
+        found = self._blocking.execute_command(*unblocked, **options)
+        if not found:
+            await asyncio.sleep(float(args[at + 1]) / 1_000)
+            found = self._blocking.execute_command(*unblocked, **options)
+        return found
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Any:
         return AsyncPipeline(self, self._blocking.pipeline(transaction))

@@ -43,6 +43,9 @@ class Observer:
     entries: list[tuple[int, bytes]] = field(default_factory=list)
     """The entries of the log, each with the sequence of its last event."""
 
+    newest_told: int = 0
+    """The latest number that a client was told."""
+
     @property
     def is_learned(self) -> bool:
         """Whether there is a learner, and nothing in the log waits for it."""
@@ -64,6 +67,22 @@ class Observer:
             raise Broken(f"the log ends at {len(self.log)}, the state says {now}")
         self.now = now
         self._check_told()
+
+    def check_read(self, user: str, through: int, items: list[int]) -> None:
+        """Check an answer that claims to know a user's events up to one of them.
+
+        After a rollback an api process may answer from what is lost until it notices.
+        """
+        if self.ledger.occurred["rollback"]:
+            return
+        self.look()
+        if through > self.now.watermark:
+            raise Broken(f"an answer has seen event {through}, learned are {self.now.watermark}")
+        learned = {event.item for event in self.log[:through] if event.user == user}
+        logged = {event.item for event in self.log if event.user == user}
+        if not learned <= {*items} <= logged:
+            raise Broken(f"{user} has {items} after event {through}, the log has {learned}")
+        self.ledger.occurred["read"] += 1
 
     def keep(self) -> Moment:
         """Return the store as it is now."""
@@ -115,6 +134,7 @@ class Observer:
     def _check_told(self) -> None:
         """Whoever is told that an event is in the log finds it there, unless it was lost since."""
         for event, sequence in self.ledger.told:
+            self.newest_told = sequence
             if self._is_at(sequence, event.time_ms):
                 event.is_promised = True
             elif not self.ledger.occurred["rollback"]:

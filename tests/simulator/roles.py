@@ -15,6 +15,7 @@ from service.store.catalogue.numbers import ItemNumbers
 from service.store.identity.known import Known
 from service.store.identity.memory import Memory
 from service.store.log.append_queue import AppendQueue
+from service.store.log.changes import ChangeFollower
 from service.store.log.request_keys import RequestKeys
 from service.store.log.stream import LogWriter
 from service.store.namespace import open_namespace
@@ -22,6 +23,7 @@ from service.store.recovery.watch import StoreWatch
 from tests.simulator import loop
 from tests.simulator.boundary import AsyncClient, client_of
 from tests.simulator.ledger import Request, numbers_of
+from tests.simulator.reading import read, users_of
 from tests.simulator.scheduler import Process
 
 if TYPE_CHECKING:
@@ -101,9 +103,13 @@ async def _api(world: "World", process: Process) -> None:
             watch=watch,
             changes=None,
         )
-        await watch.start(numbers)
+        users = users_of(world, client, namespace)
+        changes = ChangeFollower(client, namespace.name, namespace.partitions, known=known)
+        changes.start(*(() if world.plan.is_deaf else (users,)))
+        await watch.start(numbers, changes)
         intake = Intake(cast("ApiRuntime", runtime), clock=world.now_ms)
-        await asyncio.gather(*(_session(world, intake) for _ in range(SESSIONS)))
+        sessions = (_session(world, intake) for _ in range(SESSIONS))
+        await asyncio.gather(*sessions, read(world, users, changes))
 
 
 class _Runtime:

@@ -11,10 +11,12 @@ from tests.simulator.seeds import Room, room
 from tests.simulator.world import Plan
 
 SEEDS = range(1, 31)
+ENOUGH = range(1, 201)
+"""Seeds within which a bug must be found; the first will do."""
 SOMETIMES = {
     *("lost_before", "lost_after", "late", "doubled", "stall"),
     *("crash_before", "crash_after", "crash_under_way"),
-    *("acknowledged", "acknowledged_again", "in_doubt", "repeats_dropped"),
+    *("acknowledged", "acknowledged_again", "in_doubt", "repeats_dropped", "read"),
     *("restart", "rollback", "acknowledged_and_lost"),
     *("taken_over", "lease_expired", "ended_by_superseded", "ended_by_store_unavailable"),
 }
@@ -44,8 +46,12 @@ def test_a_seed_gives_the_same_calls_again(here: Room) -> None:
 @pytest.mark.parametrize("name", CANARIES)
 def test_a_bug_is_found(here: Room, name: str) -> None:
     losses = (8,) if name == "trusting" else (0,)
-    plans = (Plan(seed, losses=losses, broken=CANARIES[name]()) for seed in SEEDS)
+    plans = (Plan(seed, losses=losses, broken=CANARIES[name]()) for seed in ENOUGH)
     assert any(breaks(here, plan) for plan in plans)
+
+
+def test_an_answer_from_a_copy_that_hears_of_no_change_is_found(here: Room) -> None:
+    assert any(breaks(here, Plan(seed, losses=(0,), is_deaf=True)) for seed in ENOUGH)
 
 
 def breaks(here: Room, plan: Plan) -> bool:

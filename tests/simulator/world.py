@@ -40,6 +40,8 @@ class Plan:
     """Seconds in which faults happen."""
     losses: tuple[int, ...] = (0, 0, 1, 3)
     """How often the store is started anew: one of these, drawn from the seed."""
+    is_deaf: bool = False
+    """A bug that must be found: copies of users are not told of changes."""
     broken: Rewrite | None = None
     """A bug that must be found: it makes something else of calls."""
 
@@ -71,6 +73,7 @@ class World:
         self.occurred = Counter[str]()
         self.ledger = Ledger(rng, self.occurred)
         self.lines: list[Line] = []
+        self.observer: Observer
         self.trace: deque[str] = deque(maxlen=TRACED)
         self._url, self._keys = url, PartitionKeys(NAMESPACE, 0)
         self._lease_kept_at, self._has_written, self._is_over = 0.0, False, False
@@ -101,7 +104,7 @@ class World:
             # the scripts too: whether the server knows one is part of a run
             replace_content(client, {})
             open_namespace(client, self.settings)
-            observer = Observer(client, self._keys, self.ledger)
+            observer = self.observer = Observer(client, self._keys, self.ledger)
             for role in (roles.api, roles.api, roles.learner, roles.learner):
                 self._start(role)
             self._age_lease(client)
