@@ -52,4 +52,6 @@ class Limits(BaseModel):
     watchers: Annotated[int, Field(ge=1)] = 256
     """Maximum clients of each api process that watch a job (`/v1/jobs/{job}/events`); then 503."""
     count_loopback: bool = False
-    """Whether what is counted by address holds for loopback, too: then no proxy may be there."""
+    """Whether the bounds by address hold for loopback too. All clients of a proxy on loopback then
+    count as one address, unless ``trusted_proxies`` names it.
+    """
