@@ -129,7 +129,7 @@ def forget_older(oldest: int, ids: IdSet, forgotten: I64) -> None:
 
     Equation   W := {id in W : age(id) >= oldest}
     Cost       O(1) expected for each that is forgotten; allocates nothing
-    Reference  tests/core/reference_window.py::Window.forget_older
+    Reference  tests/core/reference_window.py::forget_older
     """
     for number in range(len(ids.lists)):
         while ids.lists[number, HELD] > 0 and ids.age[ids.lists[number, OLDEST]] < oldest:
@@ -146,7 +146,7 @@ def window(digests: U64, age: int, ids: IdSet, told: U8) -> None:
     Symbols    digests (n, 2) u64: 12 bytes of id, 4 of its producer, 0 for none · told (n, 3) u8
                out, NO_LIST where no list took an id, or none forgot one
     Cost       O(L) each, O(1) for the comparison; allocates nothing
-    Reference  tests/core/reference_window.py::Window.add
+    Reference  tests/core/reference_window.py::window
     """
     for i in range(len(digests)):
         low, high = digests[i, 0], digests[i, 1] & 0xFFFFFFFF
@@ -166,7 +166,9 @@ def window(digests: U64, age: int, ids: IdSet, told: U8) -> None:
 def restore(digests: U64, age: int, number: int, ids: IdSet) -> None:
     """Add ids, which the set lacks, to a list; a full set makes room for them as ``window`` does.
 
-    Reference  tests/core/reference_window.py::Window.restore
+    Equation   W := W + {id[i]}, in order; if W has N ids before, the longest list loses its oldest
+    Cost       O(L) each; allocates nothing
+    Reference  tests/core/reference_window.py::restore
     """
     for i in range(len(digests)):
         _make_room(number, ids)

@@ -107,7 +107,7 @@ class AllFamilies:
         self._end(data, weighed.metrics, weighed.stopped)
 
     def _serve_first(self, data: Dataset, candidates: Sequence[Candidate]) -> None:
-        """Let the usual recipe serve with its usual settings, if the gate allows it.
+        """Let the usual recipe serve with its usual settings.
 
         People have lists of their own while the rest is searched, fitted and weighed; then the
         recipe is trained again beside the others, and kept up to date like one that served before.

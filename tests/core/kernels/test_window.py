@@ -40,7 +40,7 @@ def packed(numbers, tags, *, same_home: bool):
     return np.array(rows, dtype=np.uint64).reshape(-1, 2)
 
 
-def assert_same(ids: IdSet, twin: reference_window.Window) -> None:
+def assert_same(ids: IdSet, twin: reference_window.Held) -> None:
     for number, one in enumerate(twin.lists):
         place, found = ids.lists[number, OLDEST], []
         for _ in range(ids.lists[number, HELD]):
@@ -64,25 +64,24 @@ def assert_same(ids: IdSet, twin: reference_window.Window) -> None:
     steps=st.lists(STEP, max_size=12),
 )
 def test_the_set_forgets_the_oldest_id_of_the_longest_list(size, n_lists, same_home, steps):
-    ids, twin = empty(size, n_lists), reference_window.Window(size, n_lists)
+    ids, twin = empty(size, n_lists), reference_window.Held(size, n_lists)
     age = 0
     for rows, passed, oldest in steps:
         age += passed
         numbers, tags = [row[0] for row in rows], [row[1] for row in rows]
         forgotten = np.zeros(n_lists, np.int64)
         forget_older(oldest, ids, forgotten)
-        assert forgotten.tolist() == twin.forget_older(oldest)
+        assert forgotten.tolist() == reference_window.forget_older(oldest, twin)
         told = np.zeros((len(rows), 3), np.uint8)
         window(packed(numbers, tags, same_home=same_home), age, ids, told)
-        expected = [twin.add(number, tag, age) for number, tag in rows]
-        assert told.tolist() == [list(row) for row in expected]
+        assert told.tolist() == reference_window.window(rows, age, twin)
         assert_same(ids, twin)
 
 
 @given(size=st.integers(1, 6), lists=st.lists(st.integers(0, 2), max_size=12))
 def test_restored_lists_are_cut_as_if_they_had_grown_together(size, lists):
-    ids, twin = empty(size, 3), reference_window.Window(size, 3)
+    ids, twin = empty(size, 3), reference_window.Held(size, 3)
     for number, into in enumerate(lists):
         restore(packed([number], [0], same_home=False), number, into, ids)
-        twin.restore(number, number, into)
+        reference_window.restore([number], number, into, twin)
         assert_same(ids, twin)
