@@ -58,7 +58,9 @@ class Buckets:
     def take(self, caller: str, now: float) -> Left:
         """Take a token if there is one; return what is left."""
         full_at = max(self._full_at.get(caller, now), now) + 1 / self.per_s
-        left = Left(self.at_once, self.at_once - (full_at - now) * self.per_s, full_at - now)
+        # times have few digits for short spans: unrounded, the last token may seem to be missing
+        tokens = round(self.at_once - (full_at - now) * self.per_s, 3)
+        left = Left(self.at_once, tokens, full_at - now)
         if left.tokens < 0:
             return left
         self._full_at[caller] = full_at

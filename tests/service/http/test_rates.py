@@ -106,6 +106,14 @@ def test_a_bucket_fills_again_and_never_overflows() -> None:
     assert buckets.take("a", now=999.0).tokens == pytest.approx(0)
 
 
+@pytest.mark.parametrize("per_s", [SLOW, 0.3, 7, 1000])
+def test_the_last_token_is_there_whatever_the_clock_shows(per_s: float) -> None:
+    for n in range(1000):
+        buckets, now = Buckets(per_s, at_once=3), 29_000 + 0.37 * n
+        assert [int(buckets.take("a", now).tokens) for _ in range(3)] == [2, 1, 0]
+        assert buckets.take("a", now).tokens < 0
+
+
 def test_the_number_of_buckets_is_bounded() -> None:
     buckets = Buckets(per_s=1, at_once=2)
     for n in range(MOST_BUCKETS + 10):
