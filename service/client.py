@@ -18,6 +18,9 @@ PATIENCE_S = 60.0
 """Seconds for which a request is repeated while the service is away or busy."""
 FIRST_PATIENCE_S = 5.0
 """The same before its first answer: then it probably does not run at this address."""
+NO_ANSWER = (
+    "; is the service running there? `hedgerow serve` starts it, --url gives another address"
+)
 PROGRAM = "hedgerow-client"
 NDJSON = {"content-type": "application/x-ndjson"}
 TOO_MANY_REQUESTS = 429
@@ -145,32 +148,29 @@ class ServiceClient:
         self, method: str, path: str, *, refusals: bool = True, **request: Any
     ) -> httpx.Response:
         """Send until the answer is not "try again" (5xx, 429); raise Refused for another 4xx."""
-        problem, patience_s = "", self._patience_s if self.reached else FIRST_PATIENCE_S
+        problem = advice = ""
+        patience_s = self._patience_s if self.reached else FIRST_PATIENCE_S
         for pause_s in pauses(patience_s):
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
-                new = str(error) or type(error).__name__
+                new = f"no answer from {self.url} ({str(error) or type(error).__name__})"
+                advice = NO_ANSWER
             else:
                 self.reached = True
                 if answer.status_code < 500 and answer.status_code != TOO_MANY_REQUESTS:
                     if problem:
-                        self._tell(f"{self.url} answers again")
+                        self._tell(f"{self.url} answers again as usual")
                     if answer.is_error and refusals:
                         raise _refused(answer)
                     return answer
-                new = _detail(answer)
+                new, advice = f"{self.url} answers {_detail(answer)}", ""
             if not problem:
-                self._tell(
-                    f"no answer from {self.url} ({new}); trying again for {patience_s:.0f} s"
-                )
+                self._tell(f"{new}; trying again for {patience_s:.0f} s")
             problem = new
             if self._closed.wait(pause_s):
                 break
-        raise StoreUnavailable(
-            f"no answer from {self.url} ({problem}); is the service running there? "
-            "`hedgerow serve` starts it, --url gives another address"
-        )
+        raise StoreUnavailable(problem + advice)
 
 
 def pauses(patience_s: float) -> Iterator[float]:
