@@ -15,7 +15,7 @@ from service.api.times import Time, in_one_format, rfc3339_or_none
 from service.http.acts import note_about
 from service.http.documentation import problems
 from service.http.faults import KEY_ID
-from service.store.api_keys import ApiKey, Role, ends_after
+from service.store.api_keys import MOST_DAYS, ApiKey, Role, ends_after
 
 router = APIRouter(route_class=Route, tags=["admin"])
 
@@ -27,7 +27,7 @@ class NewKey(schemas.Request):
     """What the key may do: `read`; `write`, feedback and documents too; `admin`, everything."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     """A name for the user of the key; it appears in the list of keys."""
-    days: Annotated[float, Field(gt=0, le=36_500)] | None = None
+    days: Annotated[float, Field(gt=0, le=MOST_DAYS)] | None = None
     """Days after which the key stops working; null: it lasts until it is revoked."""
 
 

@@ -35,6 +35,8 @@ _REFUSALS = {
 """What the script may answer instead of a key."""
 
 Role = Literal["read", "write", "admin"]
+MOST_DAYS = 36_500
+"""Longest life of a key that has an end: beyond the year 9999 no time can be shown."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,10 @@ def _to_revoke(key_id: str, *, even_the_last_admin: bool = False) -> tuple[str, 
 def _stored_key(answer: bytes, change: tuple[str, ...]) -> ApiKey:
     """Return the key that the script has stored, or raise what it says."""
     if answer == b"unknown":
-        raise NotFound(f"there is no key with the id {change[0]!r}: list the keys")
+        raise NotFound(
+            f"there is no key with the id {change[0]!r}: `hedgerow keys list` and "
+            "GET /v1/admin/keys list them"
+        )
     if answer in _REFUSALS:
         raise Conflict(_REFUSALS[answer])
     return msgspec.json.decode(answer, type=ApiKey)

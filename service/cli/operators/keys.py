@@ -11,9 +11,18 @@ from rich.table import Table
 
 from service.cli import options
 from service.cli.options import say
+from service.errors import Misconfigured
 from service.settings import Settings
 from service.settings_loading import load_settings
-from service.store.api_keys import ApiKey, Role, create_key, ends_after, read_ring, revoke_key
+from service.store.api_keys import (
+    MOST_DAYS,
+    ApiKey,
+    Role,
+    create_key,
+    ends_after,
+    read_ring,
+    revoke_key,
+)
 from service.store.audit import acting
 from service.store.connection import Client, connect
 from service.store.identity.memory import Memory
@@ -34,7 +43,8 @@ def create(
     role: Annotated[Role, typer.Option(help="read < write < admin.")] = "admin",
     name: Annotated[str, typer.Option(help="Name of the owner, for the list.")] = "",
     days: Annotated[
-        float | None, typer.Option(min=0.0, help="Days after which it stops working.")
+        float | None,
+        typer.Option(help=f"Days after which it stops working, at most {MOST_DAYS}."),
     ] = None,
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
@@ -43,6 +53,11 @@ def create(
 
     The first must have the role admin and no end.
     """
+    if days is not None and not 0.0 < days <= MOST_DAYS:
+        raise Misconfigured(
+            f"--days must be more than 0 and at most {MOST_DAYS} (it is {days:g}): leave it out "
+            "for a key that lasts"
+        )
     settings = load_settings(data_dir=data_dir)
     with _keys_of(settings, create=True) as client:
         with acting(client, settings.namespace, "createKey", role=role) as about:
@@ -50,9 +65,12 @@ def create(
             about["key"] = key.id
         Memory(settings.data_dir).remember_keys(settings.namespace)
     if as_json:
-        typer.echo(json.dumps({"id": key.id, "role": key.role, "name": key.name, "key": secret}))
+        made = {"id": key.id, "role": key.role, "name": key.name, "expires": _end(key)}
+        typer.echo(json.dumps(made | {"key": secret}))
         return
     typer.echo(secret)
+    if key.expires_ms is not None:
+        say(f"It works until {options.moment(key.expires_ms)}.")
     say("It is shown only now. Send it as the header: Authorization: Bearer <key>")
 
 
@@ -100,6 +118,11 @@ def _keys_of(settings: Settings, *, create: bool = False) -> Iterator[Client]:
         yield client
 
 
+def _end(key: ApiKey) -> str | None:
+    """Return when a key stops working, in the form of its other times; None for one that lasts."""
+    return None if key.expires_ms is None else options.moment(key.expires_ms).replace(" ", "T")
+
+
 def _shown(key: ApiKey) -> dict[str, str | None]:
     return {
         "id": key.id,
@@ -107,5 +130,5 @@ def _shown(key: ApiKey) -> dict[str, str | None]:
         "name": key.name,
         "created": key.created,
         "revoked": key.revoked,
-        "expires": None if key.expires_ms is None else options.moment(key.expires_ms),
+        "expires": _end(key),
     }

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,22 @@ def test_a_first_key_that_is_no_admin_key_is_refused(tmp_path: Path) -> None:
     assert json.loads(hedgerow("keys", "list", *directory, "--json").stdout) == []
     assert hedgerow("keys", "create", *directory).returncode == 0
     assert hedgerow("keys", "create", *directory, "--role", "read").returncode == 0
+
+
+def test_a_key_may_have_an_end_within_the_calendar(tmp_path: Path) -> None:
+    directory = ("--data-dir", str(tmp_path))
+    assert hedgerow("keys", "create", *directory).returncode == 0
+    for days in ("0", "-1", "36501", "99999999", "inf", "nan"):
+        refused = hedgerow("keys", "create", *directory, "--days", days)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "--days must be more than 0 and at most 36500" in refused.stderr
+    made = json.loads(hedgerow("keys", "create", *directory, "--days", "36500", "--json").stdout)
+    first, last = json.loads(hedgerow("keys", "list", *directory, "--json").stdout)
+    assert first["expires"] is None
+    assert last["expires"] == made["expires"]
+    for time in (last["created"], last["expires"]):
+        assert "T" in time
+        assert datetime.fromisoformat(time).tzinfo is UTC
 
 
 def test_keys_of_a_namespace_that_is_not_there_are_warned_about(running: ServiceProcess) -> None:
