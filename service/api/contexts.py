@@ -24,8 +24,8 @@ def context_fault(context: Mapping[str, str]) -> str | None:
     for name, text in context.items():
         if not _is_name(name) or len(name) > MAX_CONTEXT_TEXT:
             return (
-                "`context` has a name that is none: a letter or _ first, then letters, digits and "
-                f"_, at most {MAX_CONTEXT_TEXT} in all"
+                f"{name[:MAX_CONTEXT_TEXT]!r} in `context` is not a name: use a letter or _ first, "
+                f"then letters, digits and _, at most {MAX_CONTEXT_TEXT} in all"
             )
         if not is_id(text) or len(text) > MAX_CONTEXT_TEXT:
             return (
@@ -44,15 +44,8 @@ def fault_of_request(context: Mapping[str, str]) -> str | None:
         return f"`context` must have at most {MAX_CONTEXT} entries"
     fault = context_fault(context)
     if fault is None and len(packed_context(context)) > MOST_CONTEXT:
-        return f"`context` is too long: its `rec_id` carries it, {MOST_CONTEXT} bytes at most"
+        return (
+            "`context` is too long: the `rec_id` of the list carries it. Give "
+            f"{MOST_CONTEXT} bytes at most, and anything else in the `context` of events"
+        )
     return fault
-
-
-def pairs(text: str) -> dict[str, str]:
-    """Return the context that a query names; a name without a text gets none.
-
-    >>> pairs("device=phone,page=home")
-    {'device': 'phone', 'page': 'home'}
-    """
-    split = (pair.partition("=") for pair in text.split(",") if pair)
-    return {name: said for name, _, said in split}

@@ -133,6 +133,9 @@ def of_msgspec(error: Exception, wanted: type[Struct]) -> tuple[str, str]:
     if text.startswith("Invalid enum value"):
         choices = _choices(_annotation(wanted, steps[0])) if steps else ()
         return ".".join(steps), f"must be one of {', '.join(map(str, choices))}"
+    if path.endswith("[...]`"):
+        # a value of an object with names of the client's own: msgspec does not say which
+        steps.append("*")
     bounds = _bounds(_annotation(wanted, steps[0])) if len(steps) == 1 else None
     if bounds and re.match(r"Expected `\w+` [<>]=", text):
         return steps[0], f"must be from {bounds[0]} to {bounds[1]}"

@@ -30,6 +30,7 @@ from service.api.slates.requests import (
     RecommendationQuery,
     check_variety,
     context_in,
+    context_in_query,
     field_names,
     list_name,
     shape_of,
@@ -164,7 +165,7 @@ def _parsed(given: bytes) -> _Query:
         exclude=exclude,
         fields=field_names(query.fields),
         shape=shape_of(query),
-        context=context_in("query", query.where),
+        context=context_in_query(query.context),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from service.api.contexts import Context, fault_of_request, pairs
+from service.api.contexts import Context, fault_of_request
 from service.api.slates.reading import names, refuse
 from service.errors import InvalidId
 from service.http.cursors import CURSOR
@@ -175,11 +175,6 @@ class RecommendationQuery(Ranking, frozen=True, kw_only=True):
         ),
     ] = ""
 
-    @property
-    def where(self) -> dict[str, str]:
-        """Return the context by name."""
-        return pairs(self.context)
-
 
 class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A past event of the asker with an item: a `rating`, or a `kind` of feedback."""
@@ -298,6 +293,17 @@ def context_in(where: str, context: Mapping[str, str]) -> bytes:
     if fault is not None:
         refuse(where, "context", fault)
     return packed_context(context)
+
+
+def context_in_query(text: str) -> bytes:
+    """*Same as* ``context_in``, of a query: ``device=phone,page=home``."""
+    pairs = [pair.partition("=") for pair in text.split(",") if pair]
+    context = {name: said for name, _, said in pairs}
+    if not all(equals for _, equals, _ in pairs):
+        refuse("query", "context", "write names and texts, such as device=phone,page=home")
+    if len(context) < len(pairs):
+        refuse("query", "context", "give each name once")
+    return context_in("query", context)
 
 
 def check_variety(where: str, ranking: Ranking, candidates: Sequence[str] | None) -> None:

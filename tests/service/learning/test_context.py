@@ -86,12 +86,12 @@ def test_an_entry_without_contexts_is_written_as_before(api: Api) -> None:
     ("context", "says"),
     [
         ({f"n{i}": "x" for i in range(9)}, "must have at most 8 entries"),
-        ({"a b": "x"}, "a letter or _ first"),
+        ({"a b": "x"}, "'a b' in `context` is not a name: use a letter or _ first"),
         ({"": "x"}, "a letter or _ first"),
         ({"a": ""}, "`context.a` must have 1 to 64 characters"),
         ({"a": "x" * 65}, "`context.a` must have 1 to 64 characters"),
         ({"a": "x\ny"}, "none of them a control character"),
-        ({"a": 1}, "must be a string, not a whole number"),
+        ({"a": 1}, "`context.*` must be a string, not a whole number"),
         (["a"], "must be an object, not a list"),
         ("phone", "must be an object, not a string"),
         (None, "must be an object, not null"),
@@ -158,7 +158,7 @@ def test_a_list_remembers_where_it_is_shown(redis_url: str, namespace: str) -> N
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("phone", "`context.phone` must have 1 to 64 characters"),
+        ("phone=", "`context.phone` must have 1 to 64 characters"),
         ("a b=c", "a letter or _ first"),
         (",".join(f"n{i}=x" for i in range(9)), "at most 8 entries"),
         (",".join(f"n{i}={'x' * 60}" for i in range(3)), "160 bytes at most"),
@@ -174,6 +174,19 @@ def test_a_context_that_a_list_cannot_remember_is_refused(api: Api, query: str, 
     assert check_problem(
         api("POST", "/v1/recommendations/batch", json=batch), 422, "invalid_request"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("device", "write names and texts, such as device=phone,page=home"),
+        ("device=phone,home", "write names and texts, such as device=phone,page=home"),
+        ("device=phone,device=watch", "give each name once"),
+    ],
+)
+def test_a_query_names_each_part_of_a_context_once(api: Api, query: str, says: str) -> None:
+    answer = api("GET", "/v1/users/ada/recommendations", params={"context": query})
+    assert says in check_problem(answer, 422, "invalid_request")["detail"]
 
 
 def test_an_id_carries_the_longest_context_and_a_forged_one_places_nothing(api: Api) -> None:
