@@ -228,7 +228,7 @@ class Settings(BaseSettings):
     ``X-Forwarded-For`` names the client. Nobody else's is read.
     """
     limits: Limits = Limits()
-    """Bounds on the connections of each api process."""
+    """Bounds on what clients may take of each api process."""
 
     @field_validator("scale")
     @classmethod

@@ -45,7 +45,7 @@ COMMANDS = {
     ),
     "dead-letters": (
         "service.cli.operators.dead_letters",
-        "Look at feedback that could not be learned, and decide about it.",
+        "List, replay or discard feedback that could not be learned.",
     ),
     "backup": (
         "service.cli.operators.backup",

@@ -44,7 +44,7 @@ Key = Annotated[
     ),
 ]
 BUDGET_HELP = "Wall-clock seconds for the search of settings, without the final fit. 0: no search"
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def verb() -> typer.Typer:

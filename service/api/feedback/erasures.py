@@ -105,7 +105,8 @@ def _left(runtime: ApiRuntime, erasure: Erasure, models: int) -> Iterator[tuple[
     elif erasure.off_disk_ms is None:
         yield "disk", "your Redis writes its file anew: BGREWRITEAOF, or BGSAVE without such a file"
     if models:
-        yield "models", f"the next training; {models} earlier versions go with HEDGEROW_KEEP_MODELS"
+        go = "1 earlier version goes" if models == 1 else f"{models} earlier versions go"
+        yield "models", f"the next training; {go} with HEDGEROW_KEEP_MODELS"
     if erasure.removed is not None and erasure.removed.unreadable:
         n = erasure.removed.unreadable
         yield (
