@@ -53,7 +53,9 @@ def backup(
     ],
     since: Annotated[
         list[Path] | None,
-        typer.Option(help="Write only what differs from this backup; name all of a chain, in order."),
+        typer.Option(
+            help="Write only what differs from this backup; name all of a chain, in order."
+        ),
     ] = None,
     increments: Annotated[
         int,
