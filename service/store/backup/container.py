@@ -114,7 +114,10 @@ class Reader:
         """``name`` of the file, for messages. Reads the header."""
         self._file, self._name, self._digest = file, name, b""
         if file.read(len(MAGIC)) != MAGIC:
-            raise self._bad("it is no backup, or one of another version of the format")
+            raise BadBackup(
+                f"{name}: it is no backup, or one of another version of the format: name another "
+                "file, or use the version of Hedgerow that made it"
+            )
         kind, body = self._frame()
         if kind != _HEADER:
             raise self._bad("it does not begin with a header")

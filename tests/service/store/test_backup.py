@@ -152,7 +152,7 @@ def test_frames_that_change_places_are_refused(client, stored, tmp_path):
 def test_another_file_is_no_backup(content: bytes, tmp_path):
     path = tmp_path / "other"
     path.write_bytes(content)
-    with pytest.raises(BadBackup, match="it is no backup"):
+    with pytest.raises(BadBackup, match=r"other: it is no backup, .* name another file"):
         checked([path])
     with pytest.raises(BadBackup, match="cannot read"):
         checked([tmp_path / "none"])
