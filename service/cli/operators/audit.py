@@ -11,6 +11,7 @@ from service.cli import options
 from service.settings_loading import load_settings
 from service.store.audit import KEPT, Audit
 from service.store.connection import connect
+from service.store.namespaces import contents
 from service.store.server.opening import open_store
 
 app = options.verb()
@@ -28,6 +29,9 @@ def audit(
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as url, connect(url, role="audit") as client:
         found = Audit(client, settings.namespace).entries(limit)
+        if not found:
+            # nothing was done in a namespace that is not there: say so
+            contents(client, settings.namespace)
     shown = [
         {
             "time": options.moment(entry.at_ms),

@@ -156,6 +156,16 @@ def test_keys_of_a_namespace_that_is_not_there_are_warned_about(running: Service
         assert "no namespace" not in hedgerow("keys", "list", *directory).stderr
 
 
+def test_the_audit_log_of_a_namespace_that_is_not_there_is_not_just_empty(
+    running: ServiceProcess,
+) -> None:
+    said = hedgerow(
+        "audit", "--data-dir", str(running.log.parent), "--json", HEDGEROW_NAMESPACE="mian"
+    )
+    assert (said.returncode, said.stdout) == (2, "")
+    assert "there is no namespace mian" in said.stderr
+
+
 def test_a_key_that_is_not_there_cannot_be_revoked(running: ServiceProcess) -> None:
     said = hedgerow("keys", "revoke", "nothing", "--data-dir", str(running.log.parent))
     assert said.returncode == 2
