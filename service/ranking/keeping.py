@@ -49,8 +49,8 @@ class Made(Struct, frozen=True):
 
     basis: Basis
     time_ms: int
-    newcomers: str = ""
-    """Version of the new items that are ranked as their look-alikes are."""
+    newcomers: str | None = None
+    """Version of the new items that are ranked as their look-alikes are; None: none are ranked."""
     reopened: int | None = None
     """As in the pool that it was chosen from."""
     patience: float = 0.0
@@ -65,7 +65,7 @@ class Made(Struct, frozen=True):
         before = self.basis
         if now.models != before.models:
             return False
-        same_items = newcomers == self.newcomers and reopened == self.reopened
+        same_items = self.newcomers in {None, newcomers} and reopened == self.reopened
         if self.is_young(time_ms) or (now.number == before.number and same_items):
             return True
         grown = now.n_events - before.n_events

@@ -40,6 +40,12 @@ def test_much_evidence_and_new_items_end_it_soon(changed):
     assert not stands(after_s=SHORTEST_S + 1, **changed)
 
 
+def test_new_items_end_no_list_in_which_none_is_ranked():
+    made = replace(MADE, newcomers=None)
+    assert stands(made, newcomers="others", after_s=1e6)
+    assert stands(made, newcomers="others", after_s=LONGEST_S - 1, n_events=1_001)
+
+
 def test_little_evidence_ends_it_later():
     assert stands(after_s=LONGEST_S - 1, n_events=1_000 + int(1_000 * GROWTH))
     assert not stands(after_s=LONGEST_S + 1, n_events=1_001)

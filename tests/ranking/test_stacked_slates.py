@@ -278,3 +278,6 @@ def test_what_a_slate_stands_on_depends_on_who_was_asked_for():
     known = msgspec.structs.replace(me, heads={})
     assert 0.5 <= shown(served, known, pool).kept.patience <= 1.0
     assert shown(served, known, pool, explain=True).kept is None
+    fused = shown(world(arm=FUSION), me, pool).kept
+    assert fused.by is None
+    assert 0.5 <= fused.patience <= 1.0

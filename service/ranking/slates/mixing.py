@@ -36,7 +36,7 @@ class RankedItems(Struct, frozen=True):
     """Whether the chosen rankers ranked any of them; else all are popular items."""
     made: Sequence[Computed]
     kept: Made | None = None
-    """What the cached list is made of, if it comes from one."""
+    """What a list of several rankers is made of, if it may be shown again."""
     stacked: StackList | None = None
     """The list of the stack, if it ranked."""
 
@@ -60,7 +60,7 @@ def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int
     if choice.stack is not None:
         return _stacked(choice.stack, asker, pool, n)
     if len(choice.rankers) > 1:
-        return _mixed(choice, asker, pool, n)
+        return _mixed(choice, lineup, asker, pool, n)
     [ranker] = choice.rankers
     if choice.blend and lineup.online is not None:
         made = ranker.prepare(asker)
@@ -86,7 +86,7 @@ def _stacked(stack: Stack, asker: Asker, pool: Pool, n: int) -> RankedItems:
     return RankedItems(picks, bool(picks), listed.made, kept, listed)
 
 
-def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> RankedItems:
+def _mixed(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:
     """Combine the lists of several rankers; each item names its largest contributor."""
     names = [ranker.strategy for ranker in choice.rankers]
     lists = [ranker.mixing_list(asker, pool, max(n, DEPTH)) for ranker in choice.rankers]
@@ -98,9 +98,10 @@ def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> RankedItems:
         rest = lists[0].items
         rest = rest[~np.isin(rest, item)][: n - len(picks)]
         picks += [Pick(number, 0.0, names[0]) for number in rest.tolist()]
-    return RankedItems(
-        picks, bool(picks), [listed.made for listed in lists if listed.made is not None]
-    )
+    made = [listed.made for listed in lists if listed.made is not None]
+    # as a list of the stack, it hardly changes with what others do
+    kept = Made(lineup.basis, pool.time_ms, reopened=pool.reopened).waiting(item)
+    return RankedItems(picks, bool(picks), made, kept)
 
 
 def picks_of(item: I32, score: F32, strategy: Strategy) -> list[Pick]:

@@ -109,7 +109,7 @@ def _kept(
     # a list that ends grows with the catalogue; a reason may depend on the asker's document
     if not (made.more and found.owned and pool.reopened) or made.reason is not None:
         return None
-    if choice.stack is not None:
+    if choice.stack is not None or len(choice.rankers) > 1:
         return found.kept
     ranker = choice.rankers[0]
     # of other rankers, the version does not tell which documents they have read
