@@ -199,8 +199,13 @@ class ActiveModels:
             model = self._load(version)
             # a rollback takes effect at once: operators want to be rid of the present model
             new = present is not None and not self._registry.has_served(version)
-            prepared = self._prepare(model) if new else None
+            if not new:
+                return model
+            # preparing it looks at ``coming``, perhaps before this thread goes on
+            self._coming[version] = _Coming(model, Future())
+            prepared = self._prepare(model)
             if prepared is None:
+                del self._coming[version]
                 return model
             coming = self._coming[version] = _Coming(model, prepared)
         if present is None or (self._prepared and coming.prepared.done()):

@@ -160,10 +160,10 @@ def test_the_audit_log_of_a_namespace_that_is_not_there_is_not_just_empty(
     running: ServiceProcess,
 ) -> None:
     said = hedgerow(
-        "audit", "--data-dir", str(running.log.parent), "--json", HEDGEROW_NAMESPACE="mian"
+        "audit", "--data-dir", str(running.log.parent), "--json", HEDGEROW_NAMESPACE="nowhere"
     )
     assert (said.returncode, said.stdout) == (2, "")
-    assert "there is no namespace mian" in said.stderr
+    assert "there is no namespace nowhere" in said.stderr
 
 
 def test_a_key_that_is_not_there_cannot_be_revoked(running: ServiceProcess) -> None:

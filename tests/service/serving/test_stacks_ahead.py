@@ -69,9 +69,8 @@ def test_the_first_list_after_a_promotion_was_made_before_it(
     redis_url: str, client: Redis, namespace: str, tmp_path: Path
 ) -> None:
     plain = settings_of(namespace, tmp_path, user_cache_mb=0)
-    with Api(settings_of(namespace, tmp_path), redis_url) as api, Api(plain, redis_url) as other:
+    with Api(settings_of(namespace, tmp_path), redis_url) as api:
         ready(api)
-        ready(other)
         before = api("GET", PATH).json()
         assert before["score_kind"] == "probability"
         version = promote(client, namespace, 5)
@@ -83,6 +82,7 @@ def test_the_first_list_after_a_promotion_was_made_before_it(
         assert after["models"] == {"fbgd": version} != before["models"]
         assert ada.heads["mixture"] is made
         assert "mixture" not in ada.warmed
-        other.follow_models()
+    with Api(plain, redis_url) as other:
+        ready(other)
         anew = other("GET", PATH).json()
         assert after["items"] == anew["items"] != before["items"]
