@@ -15,6 +15,7 @@ from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from tests.api import Api, learning
 from tests.models import activated, objective
+from tests.server import wait_until
 
 N = 60
 PATH = "/v1/users/ada/recommendations"
@@ -50,7 +51,14 @@ def judged_shop(redis_url: str, client: Redis, namespace: str, tmp_path: Path) -
         ]
         rows += [{"user": "ada", "item": f"i{n}", "rating": 5} for n in (3, 8, 13)]
         token = api("POST", "/v1/ratings", json=rows).json()["sequence"]
-        api("GET", PATH, params={"min_sequence": token})
+
+        def published() -> bool:
+            """Return whether the online snapshot holds all events; it is written after them."""
+            api.run(api.runtime.online_items.refresh())
+            found = api.runtime.online_items.current.online.get(0)
+            return found is not None and f"0:{found.seen_through}" == token
+
+        wait_until(published)
     promote(client, namespace, 0)
     arms = {"stack": ArmRecord(0.9), "fusion": ArmRecord(0.1)}
     record = MixtureRecord(1, 400, 0, {}, stack=STACK, arms=arms)
