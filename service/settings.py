@@ -116,7 +116,7 @@ class Settings(BaseSettings):
     online_snapshot_s: Annotated[float, Field(gt=0)] = 5
     """Seconds between online snapshots, if anything changed; longer for a large catalogue."""
     judged_per_s: Annotated[float, Field(ge=0)] = 50
-    """Maximum number of positive events a second by which a learner judges the rankers; 0: none."""
+    """Maximum number of positive events a second to judge the rankers with; 0: none."""
     exploration_share: Annotated[float, Field(ge=0, le=0.5)] = 0.02
     """Share of the positions of a list, after the first three, that new items get; 0: none.
     See docs/explanation/new-items.md.
@@ -188,15 +188,16 @@ class Settings(BaseSettings):
     """
     retrain_after_events: Annotated[int, Field(ge=0)] | None = None
     """New events after which to retrain; 0: never because of events.
-    By default their number must have grown by enough (docs/explanation/retraining.md).
+    By default a training begins when the number of all events has grown by a fifth, within limits:
+    docs/explanation/retraining.md.
     """
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
     """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts
-    by itself. If two such jobs in a row come to nothing, it doubles, and so with each further one;
-    less than a minute counts as a minute then. It does not hold before the first training, nor
-    when the number of events has grown by half since the last one.
+    by itself. If several such jobs in a row fail or are cancelled, each from the second on doubles
+    the pause, up to about a day (a pause below a minute counts as a minute then). There is no pause
+    before the first training, nor when the number of events has grown by half since the last one.
     """
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy to keep; active, previous and pinned ones are always kept."""
