@@ -17,13 +17,13 @@ from core.types import F64
 DEPTH = 100
 """Ranks of a list that count; an item below them counts as not ranked."""
 RATE, SHARE = 0.3, 0.001
-"""Learning rate and fixed share of Hedge; docs/explanation/mixture.md has the measurements."""
+"""Learning rate and fixed share of Hedge; measurements: docs/explanation/learned-weights.md."""
 REMEMBERED = round(1.0 / SHARE)
 """Number of events after which the initial weights no longer matter."""
 LENGTHS = (0, 5, 20)
 """Lower bounds of the ranges of history lengths, in preferences.
 
-docs/explanation/mixture.md has the measurements.
+Measurements: docs/explanation/learned-weights.md.
 """
 
 

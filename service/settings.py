@@ -189,7 +189,7 @@ class Settings(BaseSettings):
     retrain_after_events: Annotated[int, Field(ge=0)] | None = None
     """New events after which to retrain; 0: never because of events.
     By default a training begins when the number of all events has grown by a fifth, within limits:
-    docs/explanation/retraining.md.
+    docs/explanation/when-trainings-start.md.
     """
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""

@@ -19,7 +19,7 @@ from core.stack.logit import Logit, context, standard
 from core.types import F32, F64
 
 TOP = 0.3
-"""Exponent of the loss; 0 is the likelihood. docs/explanation/stack.md has the measurements."""
+"""Exponent of the loss; 0 is the likelihood. Measurements: docs/explanation/stack-fitting.md."""
 PRIOR = 20.0
 """Strength of the pull of weights towards 0, or towards an earlier fit, in events."""
 LIKELY_STEPS, TOP_STEPS = 30, 60

@@ -2,7 +2,7 @@
 
 A block Krylov space holds directions with large singular values much better than others, so the
 best of a space twice as wide as wanted serve well. Vectors far down the spectrum, which hardly
-differ in their singular values, remain mixtures of their likes: docs/explanation/batch-models.md
+differ in their singular values, remain mixtures of their likes: docs/explanation/neighbours.md
 has what that changes. Restarts until each vector is exact take four to eight times as long.
 """
 
