@@ -108,8 +108,8 @@ class NamespaceKeys:
         return self._key("catalogue-changes")
 
     def user_document(self, user: str) -> str:
-        """string, JSON with a version (api, compare-and-set).
-        {"version":1,"features":{"age":31},...}."""
+        """string, JSON with a version (api, compare-and-set; removed with the append of a
+        deletion). {"version":1,"features":{"age":31},...}."""
         return self._key(f"user-document:{user}")
 
     @property
@@ -119,7 +119,8 @@ class NamespaceKeys:
 
     @property
     def erasures_due(self) -> str:
-        """hash erasure id -> the user, "" once only the file is left (store/erasures/records.py).
+        """hash erasure id -> the user, "" once only the file is left (store/erasures/records.py;
+        an erasure begins in the append script).
         9f2c01ab34de56780a1b -> "ada"."""
         return self._key("erasures-due")
 

@@ -17,7 +17,7 @@ from service.api.catalogue.schemas import (
     UserPage,
     stored,
 )
-from service.api.feedback.deletions import OF_DELETIONS, SAFE, Receipt
+from service.api.feedback.deletions import SAFE, Receipt
 from service.api.feedback.deletions import delete_item as deleted_item
 from service.api.feedback.deletions import delete_user as deleted_user
 from service.api.routing import ItemId, Route, Runtime, UserId
@@ -140,7 +140,7 @@ async def change_item(
     "/v1/items/{item:id}",
     tags=["items"],
     summary="Delete an item",
-    responses=SAFE | problems("not_found", *OF_DELETIONS),
+    responses=SAFE | problems("not_found", "backlogged", "version_conflict"),
 )
 async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Receipt:
     """Forget the item: its document, what was learned about it, its events in all histories.
@@ -236,7 +236,7 @@ async def change_user(
     "/v1/users/{user:id}",
     tags=["users"],
     summary="Delete a user",
-    responses=SAFE | problems(*OF_DELETIONS),
+    responses=SAFE | problems("backlogged"),
 )
 async def delete_user(
     request: Request, runtime: Runtime, user: UserId, response: Response

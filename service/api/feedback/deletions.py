@@ -1,19 +1,19 @@
 """Deletions as events in the log, so that nothing acknowledged earlier can come back."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from service.api.feedback.intake import settled
 from service.api.schemas import Answer
 from service.api.times import Time, rfc3339
 from service.api.waiting import learned
-from service.ids import parse_sequence_token, sequence_token
+from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.clock import now_ms
+from service.store.erasures.records import order
 from service.store.identity.known import Basis
-from service.store.log.append_queue import Row
-from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
+from service.store.log.append_queue import Row, entry_of
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER, encode
 from service.store.partitions import partition_of
 
 What = Literal["rating", "item", "user"]
@@ -45,8 +45,6 @@ SAFE: dict[int | str, dict[str, Any]] = {
     202: {"model": Receipt, "description": "Stored, but not learned yet."}
 }
 """Responses of a deletion besides 200."""
-OF_DELETIONS = ("backlogged", "version_conflict")
-"""Codes of the problems that any deletion can meet."""
 
 
 async def delete_rating(
@@ -61,11 +59,12 @@ async def delete_rating(
 async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
     """Delete a user's row, history and document, and order the erasure of all traces."""
     partition = partition_of(user, runtime.namespace.partitions)
-    row, token = _row(DELETE_USER, user, 0), runtime.known.token
-    receipt = await _delete(runtime, "user", row, [partition], token, user=user)
-    await runtime.catalogue.change_user(user, lambda _: None)
-    sequence = parse_sequence_token(receipt.sequence)[partition]
-    ordered = await asyncio.to_thread(runtime.erasures.order, user, partition, sequence)
+    row, ordered = _row(DELETE_USER, user, 0), order(user, partition)
+    packed = encode(entry_of([row], now_ms()))
+    basis = Basis(runtime.known.token)
+    appending = runtime.append_queue.submit_entry(partition, packed, 1, basis, ordered)
+    [sequence] = await settled([appending])
+    receipt = await _receipt(runtime, "user", row, {partition: sequence}, user=user)
     return receipt.model_copy(update={"erasure": ordered.id})
 
 
@@ -99,6 +98,19 @@ async def _delete(
         [runtime.append_queue.submit(partition, (row,), Basis(token)) for partition in partitions]
     )
     sequences = dict(zip(partitions, appended, strict=True))
+    return await _receipt(runtime, what, row, sequences, user=user, item=item)
+
+
+async def _receipt(
+    runtime: ApiRuntime,
+    what: What,
+    row: Row,
+    sequences: Mapping[int, int],
+    *,
+    user: str | None = None,
+    item: str | None = None,
+) -> Receipt:
+    """Return the proof of a deletion that is in the log, once it is learned or took too long."""
     return Receipt(
         deleted=what,
         user=user,

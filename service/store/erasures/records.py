@@ -1,7 +1,7 @@
 """Erasures: the receipts, which name nobody, and the users that are still to be erased.
 
-The name of a user stands here only until the traces are gone. Synchronous: the api calls it in a
-thread.
+An erasure begins with the deletion, in the same step (``log/erasure_order.py``). The name of a user
+stands here only until the traces are gone. Synchronous: the api calls it in a thread.
 """
 
 import secrets
@@ -15,6 +15,7 @@ from service.errors import NotFound
 from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
+from service.store.log.erasure_order import ErasureOrder
 
 KEPT_S = 400 * 86_400
 """Seconds for which a receipt can be read: more than a year."""
@@ -62,12 +63,6 @@ class Erasures:
     def __init__(self, client: redis.Redis, namespace: str) -> None:
         self._client, self._keys = client, NamespaceKeys(namespace)
 
-    def order(self, user: str, partition: int, sequence: int) -> Erasure:
-        """Note that a user is to be erased who was deleted at this place of the log."""
-        erasure = Erasure(secrets.token_hex(10), partition, sequence, now_ms())
-        self._write([(erasure, user)])
-        return erasure
-
     def read(self, erasure: str) -> Erasure:
         """Return a receipt; NotFound."""
         [found] = self._read([erasure])
@@ -111,6 +106,12 @@ class Erasures:
                 else:
                     pipe.hset(self._keys.erasures_due, erasure.id, user)
             pipe.execute()
+
+
+def order(user: str, partition: int) -> ErasureOrder:
+    """Return a new erasure of a user; it begins once its deletion is in the log."""
+    erasure = Erasure(secrets.token_hex(10), partition, sequence=0, accepted_ms=now_ms())
+    return ErasureOrder(erasure.id, user, msgspec.json.encode(erasure), KEPT_S)
 
 
 def _changed(erasure: Erasure, changes: Mapping[str, Any]) -> Erasure:

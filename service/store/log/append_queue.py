@@ -18,6 +18,7 @@ from service.errors import ServiceError
 from service.store.clock import now_ms
 from service.store.identity.known import NO_BASIS, Basis
 from service.store.log.codec import Entry, encode
+from service.store.log.erasure_order import ErasureOrder
 
 MAX_ENTRY_ROWS = 16_384
 """Most rows of one entry; further rows wait for the next."""
@@ -42,7 +43,9 @@ class Row(NamedTuple):
 class Log(Protocol):
     """The next step: ``stream.LogWriter``."""
 
-    async def append(self, partition: int, packed: bytes, n: int, basis: Basis) -> int:
+    async def append(
+        self, partition: int, packed: bytes, n: int, basis: Basis, order: ErasureOrder | None
+    ) -> int:
         """Append and return the sequence of the last event."""
 
 
@@ -59,6 +62,7 @@ class _Packed:
     n: int
     basis: Basis
     done: asyncio.Future[int]
+    order: ErasureOrder | None
 
 
 class AppendQueue:
@@ -80,11 +84,20 @@ class AppendQueue:
         return done
 
     def submit_entry(
-        self, partition: int, packed: bytes, n: int, basis: Basis = NO_BASIS
+        self,
+        partition: int,
+        packed: bytes,
+        n: int,
+        basis: Basis = NO_BASIS,
+        order: ErasureOrder | None = None,
     ) -> asyncio.Future[int]:
-        """Queue an encoded entry that is not merged with others: a large block of an upload."""
+        """Queue an encoded entry that is not merged with others.
+
+        That is a large block of an upload, or the deletion of a user with the order to erase it:
+        what is wrong with others' rows must not keep it from being learned.
+        """
         done = asyncio.get_running_loop().create_future()
-        self._lanes[partition].put(_Packed(packed, n, basis, done))
+        self._lanes[partition].put(_Packed(packed, n, basis, done, order))
         return done
 
     async def close(self) -> None:
@@ -121,7 +134,7 @@ class _Lane:
     async def _append_next(self) -> None:
         work = self._waiting.popleft()
         if isinstance(work, _Packed):
-            await self._append(work.packed, work.n, work.basis, [(work.done, work.n)])
+            await self._append(work, [(work.done, work.n)])
             return
         rows, answers = list(work.rows), [(work.done, len(work.rows))]
         while len(rows) < MAX_ENTRY_ROWS and self._waiting:
@@ -131,14 +144,14 @@ class _Lane:
             rows += following.rows
             answers.append((following.done, len(rows)))
             self._waiting.popleft()
-        entry = entry_of(rows, self._clock())
-        await self._append(encode(entry), len(rows), work.basis, answers)
+        packed = encode(entry_of(rows, self._clock()))
+        await self._append(_Packed(packed, len(rows), work.basis, work.done, None), answers)
 
-    async def _append(
-        self, packed: bytes, n: int, basis: Basis, answers: list[tuple[asyncio.Future[int], int]]
-    ) -> None:
+    async def _append(self, work: _Packed, answers: list[tuple[asyncio.Future[int], int]]) -> None:
         try:
-            last = await self._log.append(self._partition, packed, n, basis)
+            last = await self._log.append(
+                self._partition, work.packed, work.n, work.basis, work.order
+            )
         except ServiceError as error:
             _fail(answers, error)
             return
@@ -147,7 +160,7 @@ class _Lane:
             raise
         for done, end in answers:
             if not done.done():
-                done.set_result(last - n + end)
+                done.set_result(last - work.n + end)
 
 
 def _fail(answers: list[tuple[asyncio.Future[int], int]], error: ServiceError) -> None:

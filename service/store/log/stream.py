@@ -18,6 +18,7 @@ from service.store.connection import store_errors
 from service.store.identity.known import NO_BASIS, Basis, Known
 from service.store.identity.scripts import checking
 from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log.erasure_order import ErasureOrder
 from service.store.namespace import Namespace
 
 RECEIPT_S = 86_400
@@ -49,7 +50,7 @@ class LogWriter:
         retry_s: float = RETRY_S,
     ) -> None:
         """``known``: which store it may write to; any store without it."""
-        self._client = client
+        self._client, self._namespace = client, namespace.name
         self._known = known or Known(namespace.partitions)
         self._max_bytes = max_bytes
         self._retry_s = retry_s
@@ -59,20 +60,34 @@ class LogWriter:
             _script_keys(namespace.name, p, self._process) for p in range(namespace.partitions)
         ]
 
-    async def append(self, partition: int, packed: bytes, n: int, basis: Basis = NO_BASIS) -> int:
+    async def append(
+        self,
+        partition: int,
+        packed: bytes,
+        n: int,
+        basis: Basis = NO_BASIS,
+        order: ErasureOrder | None = None,
+    ) -> int:
         """Append an entry of n events and return the sequence of the last one.
+
+        With an ``order`` the entry is the deletion of a user: its erasure begins in the same step,
+        and the user's document goes.
 
         Raises Backlogged if the log is full, StoreRolledBack if the store is another by now or has
         lost events, KeysChanged if the API keys are not those of the basis. Raises StoreUnavailable
         if the store did not answer for ``retry_s``; the events may or may not be in the log then.
         """
         self._counters[partition] += 1
-        arguments = (
+        keys = self._keys[partition]
+        arguments: tuple[Any, ...] = (
             *(n, packed, self._counters[partition], self._max_bytes, RECEIPT_S),
             *(basis.token or self._known.token, self._known.sequence(partition)),
             _ANY_KEYS if basis.keys is None else basis.keys,
         )
-        answer = await self._until_answered(self._keys[partition], arguments)
+        if order is not None:
+            keys = [*keys, *order.keys(self._namespace)]
+            arguments = (*arguments, *order)
+        answer = await self._until_answered(keys, arguments)
         if answer == _FULL:
             raise Backlogged("the log is full, the learner is behind: send the rows again later")
         if answer == _OTHER_KEYS:

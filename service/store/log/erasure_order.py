@@ -1,0 +1,25 @@
+"""The order to erase a deleted user, which is appended together with the deletion.
+
+One script writes both, so no crash leaves a deletion whose traces nobody looks for.
+"""
+
+from typing import NamedTuple
+
+from service.store.keys import NamespaceKeys
+
+
+class ErasureOrder(NamedTuple):
+    """An erasure that begins with its deletion, see ``erasures/records.py``."""
+
+    id: str
+    user: str
+    receipt: bytes
+    """JSON; the script sets its ``sequence``, the place of the deletion."""
+    kept_s: int
+    """Seconds for which the receipt can be read."""
+
+    def keys(self, namespace: str) -> tuple[str, ...]:
+        """Return what is written: receipt, open erasures; document and index of documents."""
+        keys = NamespaceKeys(namespace)
+        documents = keys.user_document(self.user), keys.user_documents
+        return (keys.erasure(self.id), keys.erasures_due, *documents)
