@@ -5,7 +5,7 @@ of entry S has sequence S - n + 1 + i.
 """
 
 import struct
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, NewType
@@ -153,17 +153,24 @@ def decode(packed: bytes) -> Entry:
     )
 
 
-def without(entry: Entry, users: Container[str]) -> Entry:
-    """Return an entry without the events of some users, and without their names."""
-    gone = np.array([user in users for user in entry.users], dtype=bool)
-    place = np.cumsum(~gone) - 1
+def without(entry: Entry, until: Mapping[str, int], first: int) -> Entry:
+    """Return an entry without the events of some users up to a sequence of each.
+
+    ``first`` is the sequence of the first event; if some have left the entry before, those behind
+    them count as if they had come as early as they may have. Nobody is named but in an event.
+    """
+    through = np.array([until.get(user, 0) for user in entry.users], dtype=np.int64)
     merges = entry.kind == MERGE_USER
     # the item of a merge is a place among the users
     target = np.where(merges, entry.item, 0)
-    keep = ~gone[entry.user_ix] & ~(merges & gone[target])
+    sequence = first + np.arange(len(entry))
+    keep = (sequence > through[entry.user_ix]) & ~(merges & (sequence <= through[target]))
+    named = np.zeros(len(entry.users), dtype=bool)
+    named[entry.user_ix[keep]] = named[target[keep & merges]] = True
+    place = np.cumsum(named) - 1
     contexts = _kept(entry, keep, HAS_CONTEXT)
     return Entry(
-        users=tuple(user for user in entry.users if user not in users),
+        users=tuple(compress(entry.users, named.tolist())),
         user_ix=place[entry.user_ix[keep]].astype(np.uint32),
         item=np.where(merges, place[target], entry.item)[keep].astype(np.uint32),
         value=entry.value[keep],

@@ -69,7 +69,9 @@ class DeadLetters:
         return was_there
 
     def leave_out(self, until: Mapping[str, int]) -> tuple[int, int]:
-        """Remove the events of users up to a sequence of each; a letter of nobody else goes.
+        """Remove the events of users up to a sequence of each; a letter that holds no other goes.
+
+        Later events of the same users stay: they came after the deletion.
 
         Return how many events those were, and how many letters that cannot be read may name one of
         the users.
@@ -112,7 +114,7 @@ def _left_of(letter: DeadLetter, until: Mapping[str, int]) -> _Left:
         return _Left(letter)
     try:
         entry = decode(letter.packed)
-        left = without(entry, users)
+        left = without(entry, until, letter.first)
     except (ValueError, IndexError):
         # others' events may be in it, and an operator may still make something of them
         return _Left(letter, is_unreadable=True)

@@ -119,9 +119,21 @@ def packed_rows(rows: list[tuple[str, int, int]]) -> Entry:
 @settings(max_examples=100)
 @given(rows=NAMED)
 def test_an_entry_without_a_user_is_that_of_the_others_events(rows):
-    left = without(packed_rows(rows), {"bob"})
+    left = without(packed_rows(rows), {"bob": len(rows)}, 1)
     assert encode(left) == encode(packed_rows([row for row in rows if row[0] != "bob"]))
     assert decode(encode(left)).users == left.users
+
+
+@given(rows=NAMED, until=st.integers(0, 20), first=st.integers(1, 9))
+def test_what_a_user_did_later_stays(rows, until, first):
+    left = without(packed_rows(rows), {"bob": until}, first)
+    kept = [row for n, row in enumerate(rows, first) if row[0] != "bob" or n > until]
+    users = [left.users[ix] for ix in left.user_ix]
+    assert list(zip(users, left.item, left.flags, strict=True)) == kept
+    assert set(left.users) == {user for user, _, _ in kept}
+    alone = packed_rows(kept)
+    for column in ("digests", "sources", "contexts"):
+        assert getattr(left, column) == getattr(alone, column)
 
 
 def test_a_merge_leaves_with_either_of_its_users():
@@ -129,7 +141,8 @@ def test_a_merge_leaves_with_either_of_its_users():
         entry = entry_of([source, target, "third"], [(0, 1, 0, 1, MERGE_USER, 0)])
         return replace(entry, digests=b"")
 
-    assert len(without(merge("ann", "bob"), {"ann"})) == 0
-    assert len(without(merge("ann", "bob"), {"bob"})) == 0
-    kept = without(merge("ann", "bob"), {"third"})
+    assert len(without(merge("ann", "bob"), {"ann": 7}, 7)) == 0
+    assert len(without(merge("ann", "bob"), {"bob": 7}, 7)) == 0
+    assert len(without(merge("ann", "bob"), {"ann": 6, "bob": 6}, 7)) == 1
+    kept = without(merge("ann", "bob"), {"third": 7}, 7)
     assert (kept.users, kept.item.tolist(), kept.user_ix.tolist()) == (("ann", "bob"), [1], [0])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from core.scale import Scale
 from service.errors import Misconfigured
 from service.learning.inspection import Inspection
-from service.store.log.codec import MERGE_USER, Entry, encode
-from service.store.log.dead_letters import KEPT, DeadLetters
+from service.store.log.codec import MERGE_USER, Entry, decode, encode
+from service.store.log.dead_letters import KEPT, DeadLetter, DeadLetters
 from service.store.log.state import read_state
 from tests.feed import NOW_MS, Event
 
@@ -139,6 +139,24 @@ def test_odd_bytes_behind_a_history_harm_neither_it_nor_its_deletion(learner_of,
     feed.append([Event("ann", "c", 1)])
     from_store.drain()
     assert [item for _, item, _ in feed.history("ann")] == ["a", "b", "c"]
+
+
+def test_what_a_deleted_user_did_later_stays_in_a_letter(feed, client):
+    client.xadd(feed.keys.dead, dict(DeadLetter(1, 3, "a test", SOUND).fields()), id="3-0")
+    letters = DeadLetters(client, feed.keys)
+    # the user's events are the first and the third of the letter
+    assert letters.leave_out({"ann": 2}) == (1, 0)
+    [letter] = letters.all()
+    left = decode(letter.packed)
+    assert [
+        (left.users[ix], value) for ix, value in zip(left.user_ix, left.value, strict=True)
+    ] == [
+        ("bob", 5.0),
+        ("ann", 3.0),
+    ]
+    assert letters.leave_out({"ann": 3}) == (1, 0)
+    [letter] = letters.all()
+    assert decode(letter.packed).users == ("bob",)
 
 
 @given(data=st.data())
