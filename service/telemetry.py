@@ -27,6 +27,8 @@ EVENTS = {
     "client_disconnected": "a client left before the end of a body; its complete rows are kept",
     "disk_has_room": "the private server takes writes again",
     "disk_nearly_full": "the private server takes no writes: less than `disk_reserve_mb` is free",
+    "documents_unreadable": "an erasure met documents that cannot be read and may name the user; "
+    "delete the users whose documents they are",
     "entry_set_aside": "a log entry could not be learned; it waits in `hedgerow dead-letters`",
     "fewer_connections": "the system allows fewer open files than the connections that are wanted",
     "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",

@@ -8,16 +8,16 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from service.errors import StoreUnavailable
 from service.serving.copies.polling import Polled
-from service.store.catalogue.documents import Body, Catalogue
+from service.store.catalogue.documents import Body, Catalogue, UnreadableDocument
 from service.store.clock import now_ms
 from service.store.erasures.records import Due, Erasures, Removed
 from service.store.erasures.rewriting import Rewriting
-from service.store.erasures.traces import Traces
+from service.store.erasures.traces import Linking, Traces
 from service.store.log.changes import ChangeFollower
 from service.store.log.lease import Lease
 from service.telemetry import logger
@@ -29,6 +29,11 @@ GRACE_MS = 1_000
 read it. One that has not forgets everybody, see ``Traces.leave_streams``."""
 AT_ONCE = 1_000
 """Most users that share a pass over all documents."""
+
+LOOKS = 16
+"""How often links are looked at that were written meanwhile, before all begins anew."""
+SHOWN = 10
+"""Most users named in the log because their documents cannot be read."""
 
 Until = Mapping[str, int]
 """The place of the latest deletion of each user."""
@@ -44,6 +49,14 @@ class ErasureStore:
     lease: Lease
     rewriting: Rewriting | None
     """None: the store is a given server, whose operator decides about its files."""
+
+
+@dataclass
+class _Unlinked:
+    """What has become of the documents that linked to the users that are erased."""
+
+    changed: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
 
 
 class Erasing(Polled):
@@ -82,25 +95,38 @@ class Erasing(Polled):
         for one in due:
             of = until[one.erasure.partition]
             of[one.user] = max(of.get(one.user, 0), one.erasure.sequence)
-        links = await self._unlink({user for users in until.values() for user in users})
-        done = [one.erasure for one in due]
+        users, done = {user for of in until.values() for user in of}, [one.erasure for one in due]
+        traces, unlinked = self._store.traces, _Unlinked()
+        await asyncio.to_thread(traces.begin)
+        await self._unlink(await asyncio.to_thread(traces.linking, users), users, unlinked)
         events, unreadable = await asyncio.to_thread(self._leave_streams, until)
-        removed = Removed(links=links, events=events, unreadable=unreadable)
-        is_private = self._store.rewriting is not None
-        noted = partial(self._store.records.note_erased, is_private=is_private)
-        await asyncio.to_thread(noted, done, removed)
-        logger().info("users_erased", n=len(done))
+        noted = partial(
+            self._store.records.note_erased, is_private=self._store.rewriting is not None
+        )
+        for _ in range(LOOKS):
+            removed = Removed(len(unlinked.changed), events, unreadable, len(unlinked.unreadable))
+            if await asyncio.to_thread(noted, done, removed):
+                logger().info("users_erased", n=len(done))
+                return
+            found = await asyncio.to_thread(traces.linking_since, users)
+            await self._unlink(found, users, unlinked)
 
-    async def _unlink(self, users: set[str]) -> int:
-        """Take the users out of all links; return the number of documents that had some."""
+    async def _unlink(self, found: Linking, users: set[str], unlinked: "_Unlinked") -> None:
+        """Take the users out of the links of those who were found to have some."""
 
         def edit(body: Body | None) -> Body | None:
             return body and without_links(body, users)
 
-        linking = await asyncio.to_thread(list, self._store.traces.linking(users))
-        for user in linking:
-            await self._store.catalogue.change_user(user, edit)
-        return len(linking)
+        unreadable = list(found.unreadable)
+        for user in found.users:
+            try:
+                await self._store.catalogue.change_user(user, edit)
+                unlinked.changed.add(user)
+            except UnreadableDocument:
+                unreadable.append(user)
+        if unreadable:
+            logger().error("documents_unreadable", n=len(unreadable), users=unreadable[:SHOWN])
+            unlinked.unreadable.update(unreadable)
 
     def _leave_streams(self, until: Mapping[int, Until]) -> tuple[int, int]:
         """Return the number of events in dead letters, and of those that cannot be read."""

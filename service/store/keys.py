@@ -124,6 +124,12 @@ class NamespaceKeys:
         9f2c01ab34de56780a1b -> "ada"."""
         return self._key("erasures-due")
 
+    @property
+    def links_made(self) -> str:
+        """hash user id -> "", there while links are looked for (store/erasures/traces.py): the
+        users whose documents with links were written since (script), and "" itself. "bob" -> ""."""
+        return self._key("links-made")
+
     def erasure(self, erasure: str) -> str:
         """string, JSON, 400 days (store/erasures/records.py): a receipt, which names nobody.
         {"id":"9f2c...","partition":0,"sequence":57,"erased_ms":...}."""

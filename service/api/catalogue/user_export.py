@@ -99,8 +99,8 @@ async def export_user(runtime: Runtime, user: UserId, response: Response) -> Use
 
 
 async def _linked_by(runtime: ApiRuntime, user: str) -> list[Link]:
-    names = await asyncio.to_thread(list, runtime.traces.linking({user}))
-    links = []
+    found = await asyncio.to_thread(runtime.traces.linking, {user})
+    names, links = found.users, []
     for name, document in zip(names, await runtime.catalogue.users(names), strict=True):
         body = UserBody.model_validate(document.body or {})
         links += [Link(user=name, weight=one.weight) for one in body.links if one.user == user]

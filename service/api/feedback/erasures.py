@@ -16,7 +16,9 @@ from service.store.erasures.records import Erasure
 
 router = APIRouter(route_class=Route, tags=["users"])
 
-Where = Literal["log", "store", "disk", "models", "dead_letters", "event_ids", "backups"]
+Where = Literal[
+    "log", "store", "disk", "models", "documents", "dead_letters", "event_ids", "backups"
+]
 
 
 class RemovedTraces(Answer):
@@ -34,7 +36,8 @@ class Remains(Answer):
     where: Where
     """`log`: the deletion waits to be learned. `store`: others' links, the change feed and dead
     letters. `disk`: the server's append-only file. `models`: no id and no vector of the user, but
-    what they learned from the events. `event_ids`: digests of the events' ids."""
+    what they learned from the events. `documents`, `dead_letters`: what cannot be read and may name
+    the user. `event_ids`: digests of the events' ids."""
     until: str
     """When or how it goes."""
 
@@ -113,5 +116,9 @@ def _left(runtime: ApiRuntime, erasure: Erasure, models: int) -> Iterator[tuple[
             "dead_letters",
             f"`hedgerow dead-letters discard`: {n} unreadable may name the user",
         )
+    if erasure.removed is not None and erasure.removed.documents:
+        n = erasure.removed.documents
+        until = f"you delete their users: {n} cannot be read, `documents_unreadable` in the log"
+        yield "documents", until
     yield "event_ids", "HEDGEROW_DEDUPE_WINDOW later ones have displaced them"
     yield "backups", "you delete those that were taken before"

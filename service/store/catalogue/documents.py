@@ -34,6 +34,10 @@ _SCRIPT, _SCRIPT_SHA = checking(
 )
 
 
+class UnreadableDocument(ValueError):
+    """What is stored is no document that this code wrote: something else changed its bytes."""
+
+
 @dataclass(frozen=True)
 class Document:
     """A document as it is stored.
@@ -157,10 +161,14 @@ class Catalogue:
 
     def _arguments(self, target: "_Target", old: Document, new: Document) -> tuple[Any, ...]:
         keys = self._keys
-        touched = (target.key, keys.user_documents, keys.catalogue_changes, keys.settings)
+        touched = (
+            *(target.key, keys.user_documents, keys.catalogue_changes, keys.settings),
+            keys.links_made,
+        )
+        has_links = bool(target.name and new.body and new.body.get("links"))
         values = (
             *(old.packed, new.packed, target.name, target.number),
-            *(self._changes_kept, target.token),
+            *(self._changes_kept, target.token, int(has_links)),
         )
         return (_SCRIPT_SHA, len(touched), *touched, *values)
 
@@ -189,8 +197,11 @@ def unpacked(packed: bytes | None) -> Document:
     """Return a stored document."""
     if packed is None:
         return Document()
-    stored = msgspec.json.decode(packed, type=dict[str, Any])
-    version, created_ms = stored.pop("version"), stored.pop("created_ms", None)
+    try:
+        stored = msgspec.json.decode(packed, type=dict[str, Any])
+        version, created_ms = stored.pop("version"), stored.pop("created_ms", None)
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+        raise UnreadableDocument("a stored document cannot be read") from error
     body = None if stored.pop("deleted", False) else stored
     return Document(version, body, packed, created_ms)
 

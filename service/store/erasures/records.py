@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 import redis
+from redis import exceptions as redis_errors
 
 from service.errors import NotFound
 from service.store.clock import now_ms
@@ -30,6 +31,8 @@ class Removed(msgspec.Struct, frozen=True):
     """Events of the user in log entries that could not be learned."""
     unreadable: int
     """Log entries that nobody can read, and that may name the user: they are left."""
+    documents: int = 0
+    """Documents of others that nobody can read, and that may name the user: they are left."""
 
 
 class Erasure(msgspec.Struct, frozen=True):
@@ -78,10 +81,28 @@ class Erasures:
         found = zip(self._read(list(users)), users.values(), strict=True)
         return [Due(erasure, user) for erasure, user in found if erasure is not None]
 
-    def note_erased(self, done: Sequence[Erasure], removed: Removed, *, is_private: bool) -> None:
-        """Note that the store names these users no longer; forget who they were."""
+    def note_erased(self, done: Sequence[Erasure], removed: Removed, *, is_private: bool) -> bool:
+        """Note that the store names these users no longer; forget who they were.
+
+        Return False, and note nothing, if documents with links were written that nobody has looked
+        at, see ``Traces.begin``.
+        """
         changes = {"erased_ms": now_ms(), "removed": removed, "is_private": is_private}
-        self._write([(_changed(one, changes), "" if is_private else None) for one in done])
+        noted = [(_changed(one, changes), "" if is_private else None) for one in done]
+        pipe: Any
+        with store_errors(), self._client.pipeline() as pipe:
+            pipe.watch(self._keys.links_made)
+            # one field says that they are noted
+            if pipe.hlen(self._keys.links_made) != 1:
+                return False
+            pipe.multi()
+            pipe.delete(self._keys.links_made)
+            self._queue(pipe, noted)
+            try:
+                pipe.execute()
+            except redis_errors.WatchError:
+                return False
+        return True
 
     def note_off_disk(self, done: Sequence[Erasure]) -> None:
         """Note that the file of the private server names these users no longer."""
@@ -99,13 +120,16 @@ class Erasures:
     def _write(self, erasures: Sequence[tuple[Erasure, str | None]]) -> None:
         """Write receipts, each with the name of the user that is left; None: it is done."""
         with store_errors(), self._client.pipeline(transaction=True) as pipe:
-            for erasure, user in erasures:
-                pipe.set(self._keys.erasure(erasure.id), msgspec.json.encode(erasure), ex=KEPT_S)
-                if user is None:
-                    pipe.hdel(self._keys.erasures_due, erasure.id)
-                else:
-                    pipe.hset(self._keys.erasures_due, erasure.id, user)
+            self._queue(pipe, erasures)
             pipe.execute()
+
+    def _queue(self, pipe: Any, erasures: Sequence[tuple[Erasure, str | None]]) -> None:
+        for erasure, user in erasures:
+            pipe.set(self._keys.erasure(erasure.id), msgspec.json.encode(erasure), ex=KEPT_S)
+            if user is None:
+                pipe.hdel(self._keys.erasures_due, erasure.id)
+            else:
+                pipe.hset(self._keys.erasures_due, erasure.id, user)
 
 
 def order(user: str, partition: int) -> ErasureOrder:

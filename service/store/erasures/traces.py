@@ -5,9 +5,9 @@ for, because nothing says where it is: that takes a pass over the documents of a
 many deletions share.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 import redis
@@ -20,6 +20,19 @@ from service.store.namespace import Namespace
 
 NAMES_READ, DOCUMENTS_READ = 1_000, 100
 """Names and documents per read: bounds how long other clients of Redis wait."""
+
+
+NOBODY = b""
+"""No user's id: says that users whose links are written are noted."""
+
+
+class Linking(NamedTuple):
+    """What a look at documents has found."""
+
+    users: list[str]
+    """Whose documents link to the users that are looked for."""
+    unreadable: list[str]
+    """Whose documents cannot be read, and have the id of such a user in them."""
 
 
 class _Link(msgspec.Struct):
@@ -41,16 +54,46 @@ class Traces:
         self._keys = NamespaceKeys(namespace.name)
         self._partitions = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
 
-    def linking(self, users: AbstractSet[str]) -> Iterator[str]:
-        """Yield the users whose documents link to any of these."""
-        for names in self._pages():
+    def begin(self) -> None:
+        """Let the users be noted whose documents with links are written from now on.
+
+        A pass over all documents has been beyond such a document. ``Erasures.note_erased`` ends it.
+        """
+        with store_errors():
+            self._client.hset(self._keys.links_made, NOBODY, "")
+
+    def linking(self, users: AbstractSet[str]) -> Linking:
+        """Return the users whose documents link to any of these."""
+        return self._linking(self._pages(), users)
+
+    def linking_since(self, users: AbstractSet[str]) -> Linking:
+        """Return those among whom were noted since ``begin``, or since this was last asked."""
+        with store_errors():
+            noted = cast("list[bytes]", self._client.hkeys(self._keys.links_made))
+            names = [name.decode() for name in noted if name != NOBODY]
+            # before they are read: whoever writes again is noted again
+            for some in _batches(names):
+                self._client.hdel(self._keys.links_made, *some)
+        return self._linking(_batches(names), users)
+
+    def _linking(self, pages: Iterable[list[str]], users: AbstractSet[str]) -> Linking:
+        found = Linking([], [])
+        ids = [msgspec.json.encode(user) for user in users]
+        for names in pages:
             keys = [self._keys.user_document(name) for name in names]
             with store_errors():
                 documents = cast("list[bytes | None]", self._client.mget(keys))
             for name, packed in zip(names, documents, strict=True):
                 # most documents have none, and looking is faster than parsing
-                if packed and b'"links"' in packed and links_to(packed, users):
-                    yield name
+                if packed is None or b'"links"' not in packed:
+                    continue
+                try:
+                    if links_to(packed, users):
+                        found.users.append(name)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    if any(one in packed for one in ids):
+                        found.unreadable.append(name)
+        return found
 
     def leave_streams(self, partition: int, through: int) -> None:
         """Remove from the change feed what came up to a deletion, and all bytes of removed entries.
@@ -76,11 +119,14 @@ class Traces:
                     self._keys.user_documents, first, "+", start=0, num=NAMES_READ
                 )
             names = [name.decode() for name in cast("list[bytes]", answer)]
-            for at in range(0, len(names), DOCUMENTS_READ):
-                yield names[at : at + DOCUMENTS_READ]
+            yield from _batches(names)
             if len(names) < NAMES_READ:
                 return
             first = f"({names[-1]}"
+
+
+def _batches(names: list[str]) -> Iterator[list[str]]:
+    return (names[at : at + DOCUMENTS_READ] for at in range(0, len(names), DOCUMENTS_READ))
 
 
 def links_to(packed: bytes, users: Collection[str]) -> bool:

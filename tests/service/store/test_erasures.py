@@ -3,10 +3,14 @@
 import json
 
 import pytest
+import redis
 
 from service.errors import NotFound
+from service.store.clock import now_ms
 from service.store.connection import connect
+from service.store.erasures.records import Erasure, Erasures, Removed
 from service.store.erasures.rewriting import Rewriting
+from service.store.erasures.traces import Traces
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.stream_bytes import drop_removed
 from service.store.server.append_only import FOLDER, superseded_files
@@ -36,6 +40,53 @@ def test_links_to_a_deleted_user_go_and_all_else_stays(learned_api: Api) -> None
     # a text that happens to be the id is nobody's link
     assert ann["features"] == {"of": "bob"}
     assert learned_api("GET", "/v1/users/cat").json() == before
+
+
+def test_a_link_that_is_made_while_links_are_looked_for_goes(
+    learned_api: Api, client: redis.Redis
+) -> None:
+    api, namespace = learned_api, learned_api.settings.namespace
+    traces, records = Traces(client, api.runtime.namespace), Erasures(client, namespace)
+    assert api("PUT", "/v1/users/ann", json={"links": []}).is_success
+    traces.begin()
+    # the pass has been beyond this document
+    assert traces.linking({"bob"}).users == []
+    assert api("PUT", "/v1/users/ann", json={"links": [{"user": "bob"}]}).is_success
+    assert api("PUT", "/v1/users/cat", json={"features": {"of": "bob"}}).is_success
+    erasure = Erasure("9" * 20, 0, 1, now_ms())
+    removed = Removed(links=0, events=0, unreadable=0)
+    assert not records.note_erased([erasure], removed, is_private=False)
+    assert traces.linking_since({"bob"}).users == ["ann"]
+    assert traces.linking_since({"bob"}).users == []
+    assert records.note_erased([erasure], removed, is_private=False)
+    assert records.read(erasure.id).erased_ms
+    # nothing is noted when nobody looks
+    assert api("PUT", "/v1/users/ann", json={"links": [{"user": "bob"}]}).is_success
+    assert not client.exists(NamespaceKeys(namespace).links_made)
+
+
+def test_a_document_that_cannot_be_read_stops_no_erasure(
+    learned_api: Api, client: redis.Redis
+) -> None:
+    keys = NamespaceKeys(learned_api.settings.namespace)
+    for user, linked in {"ann": "bob", "cat": "bob", "dan": "eve", "fay": "bob"}.items():
+        document = {"links": [{"user": linked}]}
+        assert learned_api("PUT", f"/v1/users/{user}", json=document).is_success
+    client.append(keys.user_document("ann"), "odd bytes")
+    client.append(keys.user_document("dan"), "odd bytes")
+    client.set(keys.user_document("fay"), '{"links":[{"user":"bob"}]}')
+    deleted = learned_api("DELETE", "/v1/users/bob").json()
+    wait_until(lambda: receipt_of(learned_api, deleted)["erased"])
+    receipt = receipt_of(learned_api, deleted)
+    assert receipt["removed"] == {"links": 1, "events": 0}
+    [told] = [one["until"] for one in receipt["remains"] if one["where"] == "documents"]
+    # dan's does not name bob
+    assert "2 cannot be read" in told
+    for user in ("ann", "fay"):
+        assert learned_api("DELETE", f"/v1/users/{user}").is_success
+    again = learned_api("DELETE", "/v1/users/bob").json()
+    wait_until(lambda: receipt_of(learned_api, again)["erased"])
+    assert "documents" not in left_of(receipt_of(learned_api, again))
 
 
 def test_a_given_server_is_left_to_its_operator(learned_api: Api) -> None:
