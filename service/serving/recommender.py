@@ -251,7 +251,8 @@ class Recommender:
         try:
             return await self._numbers.count()
         except StoreUnavailable:
-            return 0
+            # items that no ranker knows yet may be listed as far as they can be named
+            return self._numbers.held
 
     async def _is_deleted(self, number: int) -> bool:
         try:

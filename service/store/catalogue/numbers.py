@@ -58,11 +58,18 @@ class ItemNumbers:
         self.known: dict[str, int] = {}
         """The cache of numbers by id: look here first, it needs no await."""
         self._ids: dict[int, str] = {}
+        self._held = 0
+
+    @property
+    def held(self) -> int:
+        """How many items, from number 0 on, have their ids in the cache without a gap."""
+        while self._held in self._ids:
+            self._held += 1
+        return self._held
 
     def forget(self, now: Survey, *, went_back: bool) -> None:
         """Drop the cache: the store is another, or has lost something."""
-        self.known.clear()
-        self._ids.clear()
+        self._drop()
 
     def hold(self, now: Survey) -> None:
         """Keep the cache: the models in memory name these items, and nothing can be written."""
@@ -169,10 +176,14 @@ class ItemNumbers:
         if token != self._store.token:
             return
         if len(self.known) + len(numbers) > self._max_cached:
-            self.known.clear()
-            self._ids.clear()
+            self._drop()
         self.known.update(numbers)
         self._ids.update((number, item) for item, number in numbers.items())
+
+    def _drop(self) -> None:
+        self.known.clear()
+        self._ids.clear()
+        self._held = 0
 
 
 def item_count(client: redis.Redis, namespace: str) -> int:

@@ -163,6 +163,21 @@ def test_a_store_that_is_gone_is_a_503_for_all_that_is_not_in_memory(
                 check_problem(answer, 503, "store_unavailable")
 
 
+def test_items_that_nobody_has_taken_are_listed_while_the_store_is_gone(
+    private_server: Any, namespace: str
+) -> None:
+    with Api(Settings(namespace=namespace, store_patience_ms=50), private_server.url) as api:
+
+        def listed() -> list[str]:
+            return [one["item"] for one in api("GET", "/v1/popular").json()["items"]]
+
+        assert api("PUT", "/v1/items/new", json={}).status_code == 200
+        wait_until(lambda: listed() == ["new"])
+        private_server.kill()
+        wait_until(lambda: "x-stale-seconds" in api("GET", "/healthz").headers)
+        assert listed() == ["new"]
+
+
 def test_a_store_that_cannot_write_its_files_is_a_503(private_server: Any, namespace: str) -> None:
     with redis.Redis.from_url(private_server.url) as client:
         files = Path(client.config_get("dir")["dir"])
