@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help install install-dev demo serve test test-all simulate fuzz soak check lint-openapi format bench bench-quality openapi \
+.PHONY: help install install-dev demo serve test test-all simulate chaos fuzz soak check lint-openapi format bench bench-quality openapi \
 	openapi-examples openapi-tools docs lock clean
 
 help:  ## print this list
@@ -50,6 +50,10 @@ test-all: .venv/installed-dev check openapi-tools  ## everything, the long tests
 SEEDS ?= 1000
 simulate: .venv/installed-dev  ## run SEEDS seeds of the simulator (1000), from FIRST on (1)
 	$(BIN)/python -m tests.simulator --seeds $(SEEDS) --first $(or $(FIRST),1)
+
+SCHEDULES ?= 20
+chaos: .venv/installed-dev  ## run SCHEDULES schedules of faults (20) against real processes, from SEED on (1)
+	$(BIN)/python -m tests.chaos --schedules $(SCHEDULES) --seed $(or $(SEED),1)
 
 soak: .venv/installed-bench  ## 30 minutes of load: errors, memory, descriptors, overload
 	$(BIN)/python -m bench.soak
