@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from tests.simulator.boundary import Rewrite
 
 _WATCH, _ECHO = b"*2\r\n$5\r\nWATCH\r\n", b"*2\r\n$4\r\nECHO\r\n"
+_REMOVED_ROW = re.compile(rb"(UNLINK\r\n\$\d+\r\nhr:\{sim\.\d\}:)user")
+_REWRITE = re.compile(rb"\$3\r\nSET\r\n(\$\d+\r\nhr:\{sim\.\d\}:history:)")
 _TOKEN = re.compile(rb"\$\d+\r\n[0-9a-f]{16}\.\d+\.[0-9a-f]{8}/[0-9a-f]{40}\r\n")
 _RECEIPT = re.compile(rb"(?<=append:)api-\d{4}")
 
@@ -27,8 +29,20 @@ def trusting() -> Rewrite:
     return lambda call: _TOKEN.sub(b"$0\r\n\r\n", call)
 
 
+def lingering() -> Rewrite:
+    """Return a learner that leaves the row of a deleted user."""
+    return lambda call: _REMOVED_ROW.sub(rb"\1else", call)
+
+
+def reluctant() -> Rewrite:
+    """Return a learner that writes no history anew, only adds to it."""
+    return lambda call: _REWRITE.sub(rb"$5\r\nSETNX\r\n\1", call)
+
+
 CANARIES: Mapping[str, Callable[[], Rewrite]] = {
     "unfenced": unfenced,
     "forgetful": forgetful,
     "trusting": trusting,
+    "lingering": lingering,
+    "reluctant": reluctant,
 }

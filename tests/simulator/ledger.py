@@ -8,10 +8,14 @@ import msgspec
 
 from service.api.feedback.intake import Accepted
 from service.api.feedback.schemas import Feedback
+from service.store.log.codec import DELETE_RATING, DELETE_USER
+from tests.simulator.model import Logged
 
 START_MS = 1_763_000_000_000
 USERS, ITEMS = 8, 40
 MOST_ROWS = 4
+CHANGES = 0.12
+"""Share of requests that change what was sent before."""
 
 
 class Broken(AssertionError):
@@ -39,6 +43,10 @@ class Event:
         }
         return msgspec.convert(row, Feedback)
 
+    def is_in(self, logged: Logged) -> bool:
+        """Whether an entry of the log is this event."""
+        return logged.time_ms == self.time_ms
+
 
 @dataclass(eq=False)
 class Request:
@@ -52,6 +60,19 @@ class Request:
         return [event.feedback() for event in self.events]
 
 
+@dataclass(frozen=True)
+class Change:
+    """A deletion. Clients send it until they have an answer: it may be in the log several times."""
+
+    kind: int
+    user: str
+    item: str = ""
+
+    def is_in(self, logged: Logged) -> bool:
+        """Whether an entry of the log is this change; ``Observer`` checks the item."""
+        return (logged.kind, logged.user) == (self.kind, self.user)
+
+
 @dataclass
 class Ledger:
     """All requests of all clients."""
@@ -60,11 +81,13 @@ class Ledger:
     occurred: Counter[str]
     events: dict[int, Event] = field(default_factory=dict)
     """By their times."""
-    told: list[tuple[Event, int]] = field(default_factory=list)
-    """Events that a client was just told to be in the log, and as which number."""
+    changes: Counter[Change] = field(default_factory=Counter)
+    """How often each was sent."""
+    told: list[tuple[Event | Change, int]] = field(default_factory=list)
+    """What a client was just told to be in the log, and as which number."""
     is_closed: bool = False
     """Whether clients send nothing new."""
-    _again: list[Request] = field(default_factory=list)
+    _again: list[Request | Change] = field(default_factory=list)
     _under_way: int = 0
     _answered: list[Request] = field(default_factory=list)
 
@@ -78,15 +101,18 @@ class Ledger:
         """Whether every client has its answer, or has given up."""
         return self.is_closed and not self.unanswered
 
-    def take(self) -> Request | None:
+    def take(self) -> Request | Change | None:
         """Return what a client sends next."""
         if self._again and (self.is_closed or self.rng.random() < 0.5):
             request = self._again.pop(self.rng.randrange(len(self._again)))
         elif self.is_closed:
             return None
         else:
-            request = self._new()
-        request.tries += 1
+            request = self._change() if self.rng.random() < CHANGES else self._new()
+        if isinstance(request, Request):
+            request.tries += 1
+        else:
+            self.changes[request] += 1
         self._under_way += 1
         return request
 
@@ -99,11 +125,19 @@ class Ledger:
         if request.key is not None:
             self._answered.append(request)
 
-    def in_doubt(self, request: Request) -> None:
+    def carried_out(self, change: Change, sequence: int) -> None:
+        """Note the answer to a change: its number in the log; 0 if there was nothing to change."""
+        self._under_way -= 1
+        if sequence:
+            self.told.append((change, sequence))
+            self.occurred["changed"] += 1
+
+    def in_doubt(self, request: Request | Change) -> None:
         """Note that a request has got no answer."""
         self._under_way -= 1
-        self.occurred["in_doubt"] += 1
-        if request.key is not None:
+        is_change = isinstance(request, Change)
+        self.occurred["change_in_doubt" if is_change else "in_doubt"] += 1
+        if isinstance(request, Change) or request.key is not None:
             self._again.append(request)
 
     def lost(self, kept: set[int]) -> None:
@@ -125,12 +159,27 @@ class Ledger:
         key = f"k{len(self.events)}" if self.rng.random() < 0.7 else None
         events = []
         for _ in range(self.rng.choice((1, 1, MOST_ROWS))):
-            user, item = f"u{self.rng.randrange(USERS)}", f"i{self.rng.randrange(ITEMS)}"
+            user, item = self._user(), self._item()
             time_ms = START_MS + 1_000 * len(self.events)
             event = Event(user, item, float(self.rng.randint(1, 5)), time_ms, key is not None)
             self.events[time_ms] = event
             events.append(event)
         return Request(events, key)
+
+    def _change(self) -> Change:
+        if self.rng.random() < 0.5:
+            return Change(DELETE_USER, self._user())
+        # mostly something that was rated: else there is nothing to delete
+        rated = self.rng.choice([*self.events.values()]) if self.events else None
+        if rated is None:
+            return Change(DELETE_RATING, self._user(), self._item())
+        return Change(DELETE_RATING, rated.user, rated.item)
+
+    def _user(self) -> str:
+        return f"u{self.rng.randrange(USERS)}"
+
+    def _item(self) -> str:
+        return f"i{self.rng.randrange(ITEMS)}"
 
 
 def numbers_of(accepted: Accepted) -> dict[int, int]:

@@ -1,21 +1,35 @@
 """The model of the service: the log as a list, the histories as plain dictionaries."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, PRODUCER_BYTES, decode
+from service.store.log.codec import (
+    DELETE_RATING,
+    DELETE_USER,
+    DIGEST_BYTES,
+    HAS_DIGEST,
+    PRODUCER_BYTES,
+    decode,
+)
 
 
 @dataclass(frozen=True)
 class Logged:
     """An event as the log has it."""
 
+    kind: int
     user: str
     item: int
     value: float
     time_ms: int
     event_id: bytes
     """What stands for its id, whoever sent it; empty if it has none."""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it changes what other events have left."""
+        return self.kind >= DELETE_RATING
 
 
 Record = tuple[int, int, float, int]
@@ -28,27 +42,77 @@ def events_of(packed: bytes) -> list[Logged]:
     starts = range(0, len(entry.digests), DIGEST_BYTES)
     id_bytes = DIGEST_BYTES - PRODUCER_BYTES
     digests = iter(entry.digests[at : at + id_bytes] for at in starts)
-    columns = (entry.user_ix, entry.item, entry.value, entry.time_ms, entry.flags)
+    columns = (entry.kind, entry.user_ix, entry.item, entry.value, entry.time_ms, entry.flags)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [
         Logged(
+            kind,
             entry.users[user],
             item,
             value,
             time_ms,
             next(digests) if flags & HAS_DIGEST else b"",
         )
-        for user, item, value, time_ms, flags in rows
+        for kind, user, item, value, time_ms, flags in rows
     ]
 
 
-def histories_of(log: Sequence[Logged]) -> dict[str, list[Record]]:
-    """Return what the histories must be after the events of a log."""
-    seen: set[bytes] = set()
-    histories: dict[str, list[Record]] = {}
-    for sequence, event in enumerate(log, 1):
-        if event.event_id not in seen:
-            record = (sequence, event.item, event.value, event.time_ms)
-            histories.setdefault(event.user, []).append(record)
-        seen |= {event.event_id} - {b""}
-    return histories
+class Model:
+    """What must be known after the events of a log, taken in their order, each id once."""
+
+    def __init__(self, log: Iterable[Logged] = ()) -> None:
+        self.sequence = 0
+        self.histories: dict[str, list[Record]] = {}
+        """Of the users that have events."""
+        self.rated = Counter[str]()
+        """Number of ratings that the row of a user has learned; a deleted rating stays in it."""
+        self.users: set[str] = set()
+        """The users that are listed: also those whose ratings were deleted one by one."""
+        self.happened = Counter[str]()
+        """What became of events."""
+        self._deleted: set[str] = set()
+        self._ids: set[bytes] = set()
+        for event in log:
+            self.learn(event)
+
+    def learn(self, event: Logged) -> None:
+        """Take the next event."""
+        self.sequence += 1
+        if event.kind == DELETE_RATING:
+            self._delete_rating(event)
+        elif event.kind == DELETE_USER:
+            self._delete_user(event.user)
+        elif event.event_id in self._ids:
+            self.happened["repeats_dropped"] += 1
+        else:
+            self._rate(event)
+        self._ids |= {event.event_id} - {b""}
+
+    def items(self, user: str) -> set[int]:
+        """Return the items in a user's history."""
+        return {item for _, item, _, _ in self.histories.get(user, ())}
+
+    def _rate(self, event: Logged) -> None:
+        record = (self.sequence, event.item, event.value, event.time_ms)
+        self.histories.setdefault(event.user, []).append(record)
+        self.rated[event.user] += 1
+        self.users.add(event.user)
+        self.happened["learned"] += 1
+        self.happened["began_anew"] += event.user in self._deleted
+        self._deleted.discard(event.user)
+
+    def _delete_rating(self, event: Logged) -> None:
+        before = self.histories.pop(event.user, [])
+        left = [record for record in before if record[1] != event.item]
+        if left:
+            self.histories[event.user] = left
+        self.happened["deletions"] += 1
+        self.happened["rating_deleted"] += len(left) < len(before)
+
+    def _delete_user(self, user: str) -> None:
+        self.rated.pop(user, None)
+        self.users.discard(user)
+        self.happened["deletions"] += 1
+        if self.histories.pop(user, None) is not None:
+            self.happened["user_deleted"] += 1
+            self._deleted.add(user)

@@ -3,12 +3,16 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from core.online.tables import COUNT
 from service.store.connection import Client
 from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log.codec import DELETE_RATING
 from service.store.log.state import PartitionState
 from service.store.profiles.history_record import read_history, sequences
-from tests.simulator.ledger import Broken, Ledger
-from tests.simulator.model import Logged, Record, events_of, histories_of
+from tests.simulator.ledger import Broken, Change, Ledger
+from tests.simulator.model import Logged, Model, Record, events_of
 from tests.simulator.store import content_of, replace_content
 
 
@@ -65,6 +69,10 @@ class Observer:
             self._append(int(name.partition(b"-")[0]), fields[b"d"])
         if now.sequence != len(self.log) or now.watermark > now.sequence:
             raise Broken(f"the log ends at {len(self.log)}, the state says {now}")
+        following = self.log[now.watermark : now.watermark + 1]
+        if now.epoch > max(self.now.epoch, 1) and following:
+            # the learner before may have been carrying it out
+            self.ledger.occurred["taken_over_at_a_change"] += following[0].is_change
         self.now = now
         self._check_told()
 
@@ -78,11 +86,20 @@ class Observer:
         self.look()
         if through > self.now.watermark:
             raise Broken(f"an answer has seen event {through}, learned are {self.now.watermark}")
-        learned = {event.item for event in self.log[:through] if event.user == user}
-        logged = {event.item for event in self.log if event.user == user}
-        if not learned <= {*items} <= logged:
-            raise Broken(f"{user} has {items} after event {through}, the log has {learned}")
+        model = Model(self.log[:through])
+        known = [model.items(user)]
+        for event in self.log[through:]:
+            model.learn(event)
+            known.append(model.items(user))
+        if {*items} not in known:
+            raise Broken(f"{user} has {items} after event {through}, not {known[0]} or later")
         self.ledger.occurred["read"] += 1
+
+    def check_learned(self, sequence: int) -> None:
+        """Check a receipt that claims that something is learned."""
+        self.look()
+        if sequence > self.now.watermark and not self.ledger.occurred["rollback"]:
+            raise Broken(f"{sequence} is said to be learned, learned are {self.now.watermark}")
 
     def keep(self) -> Moment:
         """Return the store as it is now."""
@@ -99,22 +116,20 @@ class Observer:
         self.ledger.lost({event.time_ms for event in self.log})
         return is_loss
 
-    def check(self) -> int:
+    def check(self) -> Counter[str]:
         """Compare what is stored with what clients sent and were told.
 
-        Return how many repeats were dropped.
+        Return what became of events.
         """
         self._check_log()
-        wanted = histories_of(self.log)
-        stored = self._histories()
-        for user in wanted.keys() | stored.keys():
-            if stored.get(user) != wanted.get(user):
-                raise Broken(f"{user} has {stored.get(user)}, not {wanted.get(user)}")
+        model = Model(self.log)
+        self._check_users(model)
         state = PartitionState.of(self.client.hgetall(self.keys.state))
-        learned = sum(map(len, wanted.values()))
-        if (state.learned, state.learned + state.duplicates) != (learned, len(self.log)):
-            raise Broken(f"{state} after {len(self.log)} events, {learned} of them not repeated")
-        return state.duplicates
+        happened = model.happened
+        wanted = happened["learned"], happened["repeats_dropped"], happened["deletions"]
+        if (state.learned, state.duplicates, state.deletions) != wanted:
+            raise Broken(f"{state} after {len(self.log)} events: {happened}")
+        return happened
 
     def item_ids(self) -> list[bytes]:
         """Return the id of each item, in the order of the numbers."""
@@ -135,19 +150,26 @@ class Observer:
         """Whoever is told that an event is in the log finds it there, unless it was lost since."""
         for event, sequence in self.ledger.told:
             self.newest_told = sequence
-            if self._is_at(sequence, event.time_ms):
-                event.is_promised = True
+            if sequence <= len(self.log) and event.is_in(self.log[sequence - 1]):
+                if not isinstance(event, Change):
+                    event.is_promised = True
             elif not self.ledger.occurred["rollback"]:
                 raise Broken(f"{event} was acknowledged as number {sequence}")
         self.ledger.told.clear()
 
-    def _is_at(self, sequence: int, time_ms: int) -> bool:
-        return sequence <= len(self.log) and self.log[sequence - 1].time_ms == time_ms
-
     def _check_log(self) -> None:
         """The log has what was sent, and what was promised; without a key only once."""
         ids = [item.decode() for item in self.item_ids()]
+        changes = Counter(
+            Change(one.kind, one.user, ids[one.item] if one.kind == DELETE_RATING else "")
+            for one in self.log
+            if one.is_change
+        )
+        if not changes <= self.ledger.changes:
+            raise Broken(f"the log has {changes}, sent were {self.ledger.changes}")
         for one in self.log:
+            if one.is_change:
+                continue
             sent = self.ledger.events.get(one.time_ms)
             found = one.user, ids[one.item], one.value
             if sent is None or found != (sent.user, sent.item, sent.rating):
@@ -159,11 +181,25 @@ class Observer:
             if not event.has_key and times[event.time_ms] > 1:
                 raise Broken(f"{event} is in the log {times[event.time_ms]} times")
 
-    def _histories(self) -> dict[str, list[Record]]:
-        stored: dict[str, list[Record]] = {}
-        for user in self.client.zrange(self.keys.users, 0, -1):
-            history = read_history(self.client.get(self.keys.history(user.decode())))
-            columns = (history["item"], history["value"], history["time_ms"])
-            rows = (sequences(history), *columns)
-            stored[user.decode()] = list(zip(*(row.tolist() for row in rows), strict=True))
-        return stored
+    def _check_users(self, model: Model) -> None:
+        """Each user has the history and the row of the model; who is deleted has nothing."""
+        listed = {user.decode() for user in self.client.zrange(self.keys.users, 0, -1)}
+        if listed != model.users:
+            raise Broken(f"the users are {listed}, not {model.users}")
+        for user in {event.user for event in self.log}:
+            found, wanted = self._history(user), model.histories.get(user, [])
+            if found != wanted:
+                raise Broken(f"{user} has {found}, not {wanted}")
+            rated = self._rated(user)
+            if rated != model.rated[user]:
+                raise Broken(f"the row of {user} has {rated} ratings, not {model.rated[user]}")
+
+    def _history(self, user: str) -> list[Record]:
+        history = read_history(self.client.get(self.keys.history(user)))
+        columns = (sequences(history), history["item"], history["value"], history["time_ms"])
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def _rated(self, user: str) -> int:
+        """Return how many ratings the row of a user has learned; 0 without a row."""
+        row = self.client.get(self.keys.user_row(0, user))
+        return 0 if row is None else int(np.frombuffer(row, "<f4")[COUNT])

@@ -5,13 +5,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from service.api.feedback.intake import Intake
-from service.api.feedback.sender import Sender
-from service.errors import ServiceError, StoreRolledBack, StoreUnavailable, Superseded
-from service.http.auth import DECIDED_BY
+from service.errors import StoreRolledBack, StoreUnavailable, Superseded
 from service.learning.partition_loop import Leader
 from service.runtime.api import ApiRuntime
+from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
+from service.store.erasures.records import Erasures
 from service.store.identity.known import Known
 from service.store.identity.memory import Memory
 from service.store.log.append_queue import AppendQueue
@@ -22,15 +21,13 @@ from service.store.namespace import open_namespace
 from service.store.recovery.watch import StoreWatch
 from tests.simulator import loop
 from tests.simulator.boundary import AsyncClient, client_of
-from tests.simulator.ledger import Request, numbers_of
+from tests.simulator.clients import send
 from tests.simulator.reading import read, users_of
 from tests.simulator.scheduler import Process
 
 if TYPE_CHECKING:
     from tests.simulator.world import World
 
-PROGRAMS = 3
-"""Producers of event ids."""
 SESSIONS = 2
 """Clients that one api process serves at a time."""
 
@@ -73,7 +70,7 @@ def learner(world: "World", process: Process) -> None:
 
 
 def api(world: "World", process: Process) -> None:
-    """Take events from clients."""
+    """Take events and deletions from clients, and answer reads."""
     loop.run(process, _api(world, process))
 
 
@@ -93,6 +90,7 @@ async def _api(world: "World", process: Process) -> None:
             known=known,
             process_id=process.name,
         )
+        changes = ChangeFollower(client, namespace.name, namespace.partitions, known=known)
         runtime = _Runtime(
             settings=settings,
             namespace=namespace,
@@ -101,48 +99,19 @@ async def _api(world: "World", process: Process) -> None:
             request_keys=RequestKeys(client, namespace.name),
             known=known,
             watch=watch,
-            changes=None,
+            changes=changes,
+            catalogue=Catalogue(client, namespace.name, known=known),
+            erasures=Erasures(blocking, namespace.name),
         )
         users = users_of(world, client, namespace)
-        changes = ChangeFollower(client, namespace.name, namespace.partitions, known=known)
         changes.start(*(() if world.plan.is_deaf else (users,)))
         await watch.start(numbers, changes)
-        intake = Intake(cast("ApiRuntime", runtime), clock=world.now_ms)
-        sessions = (_session(world, intake) for _ in range(SESSIONS))
+        sessions = (send(world, cast("ApiRuntime", runtime)) for _ in range(SESSIONS))
         await asyncio.gather(*sessions, read(world, users, changes))
 
 
 class _Runtime:
-    """The part of an ``ApiRuntime`` that takes events."""
+    """The part of an ``ApiRuntime`` that takes events and deletions."""
 
     def __init__(self, **parts: Any) -> None:
         vars(self).update(parts)
-
-
-async def _session(world: "World", intake: Intake) -> None:
-    """Serve one request after the other."""
-    ledger, rng = world.ledger, world.scheduler.rng
-    while True:
-        request = ledger.take()
-        if request is not None:
-            try:
-                # a request that is sent again may come from another program
-                sequences = await _accept(intake, request, b"%d" % rng.randrange(PROGRAMS))
-            except BaseException as error:
-                ledger.in_doubt(request)
-                if not isinstance(error, ServiceError):
-                    raise
-            else:
-                ledger.acknowledged(request, sequences)
-        await asyncio.sleep(0.5 * rng.random())
-
-
-async def _accept(intake: Intake, request: Request, program: bytes) -> dict[int, int]:
-    """Return the numbers of the events that were accepted, by their indexes."""
-    feedback = request.feedback()
-    no_keys = {DECIDED_BY: ""}
-    sender = Sender({"headers": [(b"user-agent", program)], **no_keys}, request.key)
-    if len(feedback) > 1:
-        return numbers_of(await intake.accept(feedback, sender))
-    token, _ = await intake.accept_one(feedback[0], sender)
-    return {0: int(token.partition(":")[2])}

@@ -17,6 +17,8 @@ SOMETIMES = {
     *("lost_before", "lost_after", "late", "doubled", "stall"),
     *("crash_before", "crash_after", "crash_under_way"),
     *("acknowledged", "acknowledged_again", "in_doubt", "repeats_dropped", "read"),
+    *("changed", "change_in_doubt", "taken_over_at_a_change"),
+    *("rating_deleted", "user_deleted", "began_anew"),
     *("restart", "rollback", "acknowledged_and_lost"),
     *("taken_over", "lease_expired", "ended_by_superseded", "ended_by_store_unavailable"),
 }

@@ -118,7 +118,7 @@ class World:
                 for line in self.lines:
                     line.close()
             self.occurred["taken_over"] += observer.now.epoch - 1
-            self.occurred["repeats_dropped"] += observer.check()
+            self.occurred += observer.check()
             check_replay(client, self.settings, observer)
         return Result(self.scheduler.steps, self.occurred, self._digest)
 

@@ -9,7 +9,6 @@ from service.api.times import Time, rfc3339
 from service.api.waiting import learned
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
-from service.store.clock import now_ms
 from service.store.erasures.records import order
 from service.store.identity.known import Basis
 from service.store.log.append_queue import Row, entry_of
@@ -52,15 +51,15 @@ async def delete_rating(
 ) -> Receipt:
     """Delete every event of a pair; ``token`` is that of the store that gave the number."""
     partition = partition_of(user, runtime.namespace.partitions)
-    row = _row(DELETE_RATING, user, number)
+    row = _row(runtime, DELETE_RATING, user, number)
     return await _delete(runtime, "rating", row, [partition], token, user=user, item=item)
 
 
 async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
     """Delete a user's row, history and document, and order the erasure of all traces."""
     partition = partition_of(user, runtime.namespace.partitions)
-    row, ordered = _row(DELETE_USER, user, 0), order(user, partition)
-    packed = encode(entry_of([row], now_ms()))
+    row, ordered = _row(runtime, DELETE_USER, user, 0), order(user, partition)
+    packed = encode(entry_of([row], row.time_ms))
     basis = Basis(runtime.known.token)
     appending = runtime.append_queue.submit_entry(partition, packed, 1, basis, ordered)
     [sequence] = await settled([appending])
@@ -74,14 +73,15 @@ async def delete_item(runtime: ApiRuntime, item: str, number: int, token: str) -
     ``token`` is that of the store that gave the number.
     """
     partitions = range(runtime.namespace.partitions)
-    row = _row(DELETE_ITEM, "", number)
+    row = _row(runtime, DELETE_ITEM, "", number)
     receipt = await _delete(runtime, "item", row, partitions, token, item=item)
     await runtime.catalogue.change_item(number, lambda _: None, token=token)
     return receipt
 
 
-def _row(kind: int, user: str, item: int) -> Row:
-    return Row(user=user, item=item, value=0.0, time_ms=now_ms(), kind=kind, flags=0, digest=b"")
+def _row(runtime: ApiRuntime, kind: int, user: str, item: int) -> Row:
+    now = runtime.append_queue.clock()
+    return Row(user=user, item=item, value=0.0, time_ms=now, kind=kind, flags=0, digest=b"")
 
 
 async def _delete(

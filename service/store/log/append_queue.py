@@ -73,6 +73,7 @@ class AppendQueue:
 
     def __init__(self, log: Log, partitions: int, clock: Callable[[], int] = now_ms) -> None:
         """``clock`` gives the time in ms that entries are stamped with."""
+        self.clock = clock
         self._lanes = [_Lane(log, partition, clock) for partition in range(partitions)]
 
     def submit(
