@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 import redis.asyncio
+from redis import exceptions as redis_errors
 
 from service.errors import VersionConflict
 from service.store.clock import now_ms
@@ -137,27 +138,25 @@ class Catalogue:
     async def _replace_all(self, bodies: "Mapping[_Target, Body]") -> None:
         documents = await self._read([target.key for target in bodies])
         with store_errors():
-            await self._load_script()
             pipe = self._client.pipeline(transaction=False)
+            # in the same call: a server that was started anew meanwhile knows no script
+            pipe.execute_command("SCRIPT LOAD", _SCRIPT)
             for (target, body), old in zip(bodies.items(), documents, strict=True):
                 new = _next(old, body, is_item=bool(target.number))
-                pipe.execute_command("EVALSHA", *self._arguments(target, old, new))
-            replaced = await pipe.execute()
+                pipe.execute_command("EVALSHA", _SCRIPT_SHA, *self._arguments(target, old, new))
+            _, *replaced = await pipe.execute()
         for (target, body), done in zip(bodies.items(), replaced, strict=True):
             if not done:
                 await self._change(target, lambda _, body=body: body, None)  # type: ignore[misc]
 
     async def _replace(self, target: "_Target", old: Document, new: Document) -> bool:
-        with store_errors():
-            await self._load_script()
-            arguments = self._arguments(target, old, new)
-            send: Callable[..., Awaitable[Any]] = self._client.execute_command
-            return bool(await send("EVALSHA", *arguments))
-
-    async def _load_script(self) -> None:
         send: Callable[..., Awaitable[Any]] = self._client.execute_command
-        if not (await send("SCRIPT EXISTS", _SCRIPT_SHA))[0]:
-            await send("SCRIPT LOAD", _SCRIPT)
+        arguments = self._arguments(target, old, new)
+        with store_errors():
+            try:
+                return bool(await send("EVALSHA", _SCRIPT_SHA, *arguments))
+            except redis_errors.NoScriptError:
+                return bool(await send("EVAL", _SCRIPT, *arguments))
 
     def _arguments(self, target: "_Target", old: Document, new: Document) -> tuple[Any, ...]:
         keys = self._keys
@@ -170,7 +169,7 @@ class Catalogue:
             *(old.packed, new.packed, target.name, target.number),
             *(self._changes_kept, target.token, int(has_links)),
         )
-        return (_SCRIPT_SHA, len(touched), *touched, *values)
+        return (len(touched), *touched, *values)
 
     def _item(self, number: int, token: str) -> "_Target":
         key = self._keys.item_document(number)

@@ -5,6 +5,7 @@ import itertools
 import json
 
 import pytest
+import redis.asyncio
 
 from service.errors import VersionConflict
 from service.store.catalogue.documents import Catalogue
@@ -37,6 +38,27 @@ def test_each_change_raises_the_version_and_is_told(told, client, namespace):
     assert [fields for _, fields in changes] == [{b"i": b"7"}] * 2
     first_id, second_id = (int(name.partition(b"-")[0]) for name, _ in changes)
     assert second_id == first_id + 1
+
+
+class Restarted(redis.asyncio.Redis):
+    """A client whose server is started anew before each call of a script: it knows none."""
+
+    async def execute_command(self, *args, **options):
+        if args[0] == "EVALSHA":
+            await super().execute_command("SCRIPT FLUSH")
+        return await super().execute_command(*args, **options)
+
+
+def test_a_server_that_was_started_anew_meanwhile_takes_a_change(private_server, namespace):
+    async def story():
+        async with Restarted.from_url(private_server.url) as one:
+            catalogue = Catalogue(one, namespace)
+            await catalogue.change_item(7, lambda _: {"a": 1})
+            await catalogue.replace_items({7: {"a": 2}, 8: {"a": 3}})
+            await catalogue.change_user("ann", lambda _: None)
+            return await catalogue.items([7, 8])
+
+    assert [document.body for document in asyncio.run(story())] == [{"a": 2}, {"a": 3}]
 
 
 def test_another_version_than_expected_is_a_conflict(told):
