@@ -8,6 +8,7 @@ from tests.simulator.boundary import Rewrite
 
 _WATCH, _ECHO = b"*2\r\n$5\r\nWATCH\r\n", b"*2\r\n$4\r\nECHO\r\n"
 _REMOVED_ROW = re.compile(rb"(UNLINK\r\n\$\d+\r\nhr:\{sim\.\d\}:)user")
+_MSET, _MGET = b"$4\r\nMSET\r\n", b"$4\r\nMGET\r\n"
 _REWRITE = re.compile(rb"\$3\r\nSET\r\n(\$\d+\r\nhr:\{sim\.\d\}:history:)")
 _TOKEN = re.compile(rb"\$\d+\r\n[0-9a-f]{16}\.\d+\.[0-9a-f]{8}/[0-9a-f]{40}\r\n")
 _RECEIPT = re.compile(rb"(?<=append:)api-\d{4}")
@@ -39,10 +40,17 @@ def reluctant() -> Rewrite:
     return lambda call: _REWRITE.sub(rb"$5\r\nSETNX\r\n\1", call)
 
 
+def mislaid() -> Rewrite:
+    """Return a learner that does not give the row of a merged user to the other one."""
+    # no other commit writes rows of users and removes some
+    return lambda call: call.replace(_MSET, _MGET) if b"UNLINK" in call else call
+
+
 CANARIES: Mapping[str, Callable[[], Rewrite]] = {
     "unfenced": unfenced,
     "forgetful": forgetful,
     "trusting": trusting,
     "lingering": lingering,
     "reluctant": reluctant,
+    "mislaid": mislaid,
 }

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from service.api.feedback.deletions import delete_user
+from service.api.feedback.deletions import Receipt, delete_user
 from service.api.feedback.histories import delete_rating
 from service.api.feedback.intake import Intake
+from service.api.feedback.merges import Merge, Merged, merge_users
 from service.api.feedback.sender import Sender
 from service.errors import NotFound, ServiceError
 from service.http.auth import DECIDED_BY
 from service.ids import parse_sequence_token
 from service.runtime.api import ApiRuntime
-from service.store.log.codec import DELETE_RATING
+from service.store.log.codec import DELETE_RATING, DELETE_USER
 from tests.simulator.ledger import Change, Request, numbers_of
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ async def _accept(intake: Intake, request: Request, program: bytes) -> dict[int,
 async def _change(world: "World", runtime: ApiRuntime, change: Change) -> None:
     """Send a change, and check what its receipt claims."""
     try:
-        if change.kind == DELETE_RATING:
-            receipt = await delete_rating(runtime, change.user, change.item, Response())
-        else:
-            receipt = await delete_user(runtime, change.user)
+        receipt = await _receipt(runtime, change)
     except NotFound:
         world.ledger.carried_out(change, 0)
         return
@@ -69,3 +67,11 @@ async def _change(world: "World", runtime: ApiRuntime, change: Change) -> None:
     world.ledger.carried_out(change, sequence)
     if receipt.learned:
         world.observer.check_learned(sequence)
+
+
+async def _receipt(runtime: ApiRuntime, change: Change) -> Receipt | Merged:
+    if change.kind == DELETE_RATING:
+        return await delete_rating(runtime, change.user, change.item, Response())
+    if change.kind == DELETE_USER:
+        return await delete_user(runtime, change.user)
+    return await merge_users(runtime, change.target, Merge(source=change.user), Response())

@@ -8,13 +8,13 @@ import msgspec
 
 from service.api.feedback.intake import Accepted
 from service.api.feedback.schemas import Feedback
-from service.store.log.codec import DELETE_RATING, DELETE_USER
+from service.store.log.codec import DELETE_RATING, DELETE_USER, MERGE_USER
 from tests.simulator.model import Logged
 
 START_MS = 1_763_000_000_000
 USERS, ITEMS = 8, 40
 MOST_ROWS = 4
-CHANGES = 0.12
+CHANGES = 0.15
 """Share of requests that change what was sent before."""
 
 
@@ -62,15 +62,22 @@ class Request:
 
 @dataclass(frozen=True)
 class Change:
-    """A deletion. Clients send it until they have an answer: it may be in the log several times."""
+    """A deletion or a merge.
+
+    Clients send it until they have an answer: it may be in the log several times.
+    """
 
     kind: int
     user: str
+    """Who is deleted, whose rating is, or whose events are moved."""
     item: str = ""
+    """The item of a deleted rating."""
+    target: str = ""
+    """The user that a merge moves the events to."""
 
     def is_in(self, logged: Logged) -> bool:
         """Whether an entry of the log is this change; ``Observer`` checks the item."""
-        return (logged.kind, logged.user) == (self.kind, self.user)
+        return (logged.kind, logged.user, logged.target) == (self.kind, self.user, self.target)
 
 
 @dataclass
@@ -167,13 +174,17 @@ class Ledger:
         return Request(events, key)
 
     def _change(self) -> Change:
-        if self.rng.random() < 0.5:
-            return Change(DELETE_USER, self._user())
+        kind = self.rng.choice((DELETE_RATING, DELETE_USER, MERGE_USER))
+        if kind == DELETE_USER:
+            return Change(kind, self._user())
+        if kind == MERGE_USER:
+            source, target = self.rng.sample(range(USERS), 2)
+            return Change(kind, f"u{source}", target=f"u{target}")
         # mostly something that was rated: else there is nothing to delete
         rated = self.rng.choice([*self.events.values()]) if self.events else None
         if rated is None:
-            return Change(DELETE_RATING, self._user(), self._item())
-        return Change(DELETE_RATING, rated.user, rated.item)
+            return Change(kind, self._user(), self._item())
+        return Change(kind, rated.user, rated.item)
 
     def _user(self) -> str:
         return f"u{self.rng.randrange(USERS)}"

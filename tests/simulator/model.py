@@ -9,6 +9,7 @@ from service.store.log.codec import (
     DELETE_USER,
     DIGEST_BYTES,
     HAS_DIGEST,
+    MERGE_USER,
     PRODUCER_BYTES,
     decode,
 )
@@ -21,10 +22,13 @@ class Logged:
     kind: int
     user: str
     item: int
+    """Its number; of a merge a place among the users of the entry."""
     value: float
     time_ms: int
     event_id: bytes
     """What stands for its id, whoever sent it; empty if it has none."""
+    target: str = ""
+    """The user that a merge moves the events to."""
 
     @property
     def is_change(self) -> bool:
@@ -52,6 +56,7 @@ def events_of(packed: bytes) -> list[Logged]:
             value,
             time_ms,
             next(digests) if flags & HAS_DIGEST else b"",
+            entry.users[item] if kind == MERGE_USER else "",
         )
         for kind, user, item, value, time_ms, flags in rows
     ]
@@ -82,6 +87,8 @@ class Model:
             self._delete_rating(event)
         elif event.kind == DELETE_USER:
             self._delete_user(event.user)
+        elif event.kind == MERGE_USER:
+            self._merge(event.user, event.target)
         elif event.event_id in self._ids:
             self.happened["repeats_dropped"] += 1
         else:
@@ -116,3 +123,38 @@ class Model:
         if self.histories.pop(user, None) is not None:
             self.happened["user_deleted"] += 1
             self._deleted.add(user)
+
+    def _merge(self, source: str, target: str) -> None:
+        theirs, own = self.histories.pop(source, []), self.histories.pop(target, [])
+        joined = _without_overruled(own, theirs)
+        if joined:
+            self.histories[target] = joined
+            self.users.add(target)
+        self.users.discard(source)
+        of_source = self.rated.pop(source, 0)
+        self.rated[target] = max(self.rated[target], of_source)
+        self.happened["moves"] += 1
+        self.happened["merged"] += bool(theirs)
+        self.happened["overruled"] += len(joined) < len(own) + len(theirs)
+        if theirs:
+            self._deleted.add(source)
+
+
+def _without_overruled(own: list[Record], theirs: list[Record]) -> list[Record]:
+    """Return two histories as one, in the order of learning.
+
+    Of an item that both have rated, the last rating by its own time ends the ratings.
+    """
+    last_of_own, last_of_theirs = _last(own), _last(theirs)
+    ends = {
+        item: max(one, last_of_theirs[item], key=lambda record: record[3])[0]
+        for item, one in last_of_own.items()
+        if item in last_of_theirs
+    }
+    joined = sorted([*own, *theirs])
+    return [record for record in joined if record[0] <= ends.get(record[1], record[0])]
+
+
+def _last(records: list[Record]) -> dict[int, Record]:
+    """Return the last record of each item."""
+    return {record[1]: record for record in records}

@@ -126,8 +126,9 @@ class Observer:
         self._check_users(model)
         state = PartitionState.of(self.client.hgetall(self.keys.state))
         happened = model.happened
-        wanted = happened["learned"], happened["repeats_dropped"], happened["deletions"]
-        if (state.learned, state.duplicates, state.deletions) != wanted:
+        counted = ("learned", "repeats_dropped", "deletions", "moves")
+        found = state.learned, state.duplicates, state.deletions, state.moves
+        if found != tuple(happened[name] for name in counted):
             raise Broken(f"{state} after {len(self.log)} events: {happened}")
         return happened
 
@@ -161,7 +162,12 @@ class Observer:
         """The log has what was sent, and what was promised; without a key only once."""
         ids = [item.decode() for item in self.item_ids()]
         changes = Counter(
-            Change(one.kind, one.user, ids[one.item] if one.kind == DELETE_RATING else "")
+            Change(
+                one.kind,
+                one.user,
+                item=ids[one.item] if one.kind == DELETE_RATING else "",
+                target=one.target,
+            )
             for one in self.log
             if one.is_change
         )
@@ -186,7 +192,7 @@ class Observer:
         listed = {user.decode() for user in self.client.zrange(self.keys.users, 0, -1)}
         if listed != model.users:
             raise Broken(f"the users are {listed}, not {model.users}")
-        for user in {event.user for event in self.log}:
+        for user in {user for event in self.log for user in (event.user, event.target) if user}:
             found, wanted = self._history(user), model.histories.get(user, [])
             if found != wanted:
                 raise Broken(f"{user} has {found}, not {wanted}")

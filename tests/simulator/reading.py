@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from core.online.model import OnlineModel
+from core.online.layout import RowLayout
 from service import configs
 from service.errors import ServiceError
 from service.serving.users import Users
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 CACHE_BYTES = 1 << 20
 
 
-def users_of(world: "World", client: AsyncClient, namespace: Namespace) -> Users:
+def users_of(world: "World", client: AsyncClient, namespace: Namespace, layout: RowLayout) -> Users:
     """Return the users as an api process keeps them."""
-    model = OnlineModel(configs.online_config(world.settings, namespace))
     meanings = configs.meanings(world.settings, namespace)
-    return Users(client, namespace, meanings, model.layout, CACHE_BYTES)
+    return Users(client, namespace, meanings, layout, CACHE_BYTES)
 
 
 async def read(world: "World", users: Users, changes: ChangeFollower) -> None:

@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from core.online.model import OnlineModel
+from service import configs
 from service.errors import StoreRolledBack, StoreUnavailable, Superseded
 from service.learning.partition_loop import Leader
 from service.runtime.api import ApiRuntime
@@ -18,6 +20,7 @@ from service.store.log.changes import ChangeFollower
 from service.store.log.request_keys import RequestKeys
 from service.store.log.stream import LogWriter
 from service.store.namespace import open_namespace
+from service.store.profiles.reader import ProfileReader
 from service.store.recovery.watch import StoreWatch
 from tests.simulator import loop
 from tests.simulator.boundary import AsyncClient, client_of
@@ -70,7 +73,7 @@ def learner(world: "World", process: Process) -> None:
 
 
 def api(world: "World", process: Process) -> None:
-    """Take events and deletions from clients, and answer reads."""
+    """Take events, deletions and merges from clients, and answer reads."""
     loop.run(process, _api(world, process))
 
 
@@ -90,6 +93,7 @@ async def _api(world: "World", process: Process) -> None:
             known=known,
             process_id=process.name,
         )
+        layout = OnlineModel(configs.online_config(settings, namespace)).layout
         changes = ChangeFollower(client, namespace.name, namespace.partitions, known=known)
         runtime = _Runtime(
             settings=settings,
@@ -101,9 +105,11 @@ async def _api(world: "World", process: Process) -> None:
             watch=watch,
             changes=changes,
             catalogue=Catalogue(client, namespace.name, known=known),
+            profiles=ProfileReader(client, namespace, layout),
+            redis=client,
             erasures=Erasures(blocking, namespace.name),
         )
-        users = users_of(world, client, namespace)
+        users = users_of(world, client, namespace, layout)
         changes.start(*(() if world.plan.is_deaf else (users,)))
         await watch.start(numbers, changes)
         sessions = (send(world, cast("ApiRuntime", runtime)) for _ in range(SESSIONS))
@@ -111,7 +117,7 @@ async def _api(world: "World", process: Process) -> None:
 
 
 class _Runtime:
-    """The part of an ``ApiRuntime`` that takes events and deletions."""
+    """The part of an ``ApiRuntime`` that takes events, deletions and merges."""
 
     def __init__(self, **parts: Any) -> None:
         vars(self).update(parts)

@@ -5,9 +5,9 @@ sent to the target's partition, except ratings of items that the target rated la
 ids make it harmless to send them again. Then the source's partition learns how far they were sent.
 """
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
-from time import monotonic
 from typing import Annotated, Self
 
 import numpy as np
@@ -24,7 +24,6 @@ from service.errors import Conflict, NotReady
 from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
-from service.store.clock import now_ms
 from service.store.identity.known import Basis
 from service.store.log.append_queue import Row
 from service.store.log.codec import (
@@ -92,7 +91,7 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
     """
     if user == body.source:
         raise Conflict("a user cannot be merged into itself: name another source")
-    time_ms, until = now_ms(), monotonic() + runtime.settings.wait_timeout_ms / 1000
+    time_ms, until = runtime.append_queue.clock(), _now() + runtime.settings.wait_timeout_ms / 1000
     pair = _Pair.of(body.source, user, runtime.namespace.partitions)
     appended, reason = await _append(runtime, pair, time_ms, until)
     await runtime.catalogue.change_user(pair.source, lambda _: None)
@@ -145,8 +144,9 @@ async def _append(
 
 async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int]:
     """Merge two users of the same partition by a single event."""
-    merged = encode(_entry((pair.source, pair.user), 1, MERGE_USER, time_ms))
-    [sequence] = await settled([runtime.append_queue.submit_entry(pair.ours, merged, 1)])
+    queue = runtime.append_queue
+    merged = encode(_entry((pair.source, pair.user), 1, MERGE_USER, time_ms, queue.clock()))
+    [sequence] = await settled([queue.submit_entry(pair.ours, merged, 1)])
     return {pair.ours: sequence}
 
 
@@ -163,7 +163,7 @@ async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
     rows = _rows(copied, contexts, pair.source, pair.user)
     queue = runtime.append_queue
     sent = await settled([queue.submit(pair.ours, rows, Basis(token))] if rows else [])
-    moved = encode(_entry((pair.source,), 0, MOVE_USER, through))
+    moved = encode(_entry((pair.source,), 0, MOVE_USER, through, queue.clock()))
     [end] = await settled([queue.submit_entry(pair.theirs, moved, 1, Basis(token))])
     ours = sent[0] if sent else runtime.changes.watermark(pair.ours)
     return {pair.ours: ours, pair.theirs: end}
@@ -185,7 +185,11 @@ async def _all_learned(runtime: ApiRuntime, partitions: Collection[int], until: 
 
 def _left_ms(until: float) -> int:
     """Return how long a request may still wait: both of its waits share the time."""
-    return max(int(1000 * (until - monotonic())), 0)
+    return max(int(1000 * (until - _now())), 0)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _rows(history: Records, contexts: Contexts, source: str, user: str) -> list[Row]:
@@ -207,7 +211,7 @@ def _rows(history: Records, contexts: Contexts, source: str, user: str) -> list[
     ]
 
 
-def _entry(users: tuple[str, ...], item: int, kind: int, time_ms: int) -> Entry:
+def _entry(users: tuple[str, ...], item: int, kind: int, time_ms: int, appended_ms: int) -> Entry:
     """Return an entry of a single event of the first user."""
     return Entry(
         users=users,
@@ -218,5 +222,5 @@ def _entry(users: tuple[str, ...], item: int, kind: int, time_ms: int) -> Entry:
         kind=np.array([kind], dtype=np.uint8),
         flags=np.zeros(1, dtype=np.uint8),
         digests=b"",
-        appended_ms=now_ms(),
+        appended_ms=appended_ms,
     )

@@ -176,7 +176,7 @@ def test_a_merge_counts_the_steps_in_their_common_order(learner_of, feed):
 def test_events_that_moved_to_another_partition_are_taken_back(learner_of, feed):
     learner = learner_of()
     feed.append([Event("ann", item, 5) for item in "abc"])
-    feed.append_packed(encode(_entry(("ann",), 0, MOVE_USER, 2)), 1)
+    feed.append_packed(encode(_entry(("ann",), 0, MOVE_USER, 2, NOW_MS)), 1)
     feed.append([Event("ann", "d", 5)])
     learner.drain()
     assert pairs(feed) == pytest.approx({("c", "d"): 1.0})
@@ -230,7 +230,7 @@ REWRITES = {
     "a deleted user": lambda feed: feed.append([Event("ann", "", kind=DELETE_USER)]),
     "a deleted rating": lambda feed: feed.append([Event("bob", "b", kind=DELETE_RATING)]),
     "a merge": lambda feed: feed.merge("ann", "bob"),
-    "a move": lambda feed: feed.append_packed(encode(_entry(("ann",), 0, MOVE_USER, 3)), 1),
+    "a move": lambda feed: feed.append_packed(encode(_entry(("ann",), 0, MOVE_USER, 3, NOW_MS)), 1),
 }
 
 

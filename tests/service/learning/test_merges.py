@@ -267,7 +267,7 @@ def test_events_after_the_copy_stay_with_the_source(client, namespace, learner_o
     feed = Feed(client, namespace)
     feed.append([Event("anon", "a", 5), Event("anon", "b", 4)])
     feed.append([Event("anon", "c", 3)])
-    feed.append_packed(encode(_entry(("anon",), 0, MOVE_USER, 2)), 1)
+    feed.append_packed(encode(_entry(("anon",), 0, MOVE_USER, 2, NOW_MS)), 1)
     learner_of().drain()
     assert feed.history("anon") == [(3, "c", 3.0)]
 

@@ -70,7 +70,7 @@ def append_all(feed, seed=1):
         elif number % 10 == 4:
             feed.merge(user, f"u{rng.integers(40)}")
         elif number % 10 == 9:
-            feed.append_packed(encode(_entry((user,), 0, MOVE_USER, 50 * number)), 1)
+            feed.append_packed(encode(_entry((user,), 0, MOVE_USER, 50 * number, NOW_MS)), 1)
 
 
 def journal(feed, generation=0):
