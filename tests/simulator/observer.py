@@ -7,8 +7,9 @@ import numpy as np
 
 from core.online.tables import COUNT
 from service.store.connection import Client
+from service.store.erasures.records import Erasures
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import DELETE_RATING
+from service.store.log.codec import DELETE_RATING, DELETE_USER
 from service.store.log.state import PartitionState
 from service.store.profiles.history_record import read_history, sequences
 from tests.simulator.ledger import Broken, Change, Ledger
@@ -124,6 +125,7 @@ class Observer:
         self._check_log()
         model = Model(self.log)
         self._check_users(model)
+        self._check_erasures()
         state = PartitionState.of(self.client.hgetall(self.keys.state))
         happened = model.happened
         counted = ("learned", "repeats_dropped", "deletions", "moves")
@@ -199,6 +201,18 @@ class Observer:
             rated = self._rated(user)
             if rated != model.rated[user]:
                 raise Broken(f"the row of {user} has {rated} ratings, not {model.rated[user]}")
+
+    def _check_erasures(self) -> None:
+        """Each deletion of a user has ordered one erasure, in the step that put it into the log."""
+        due = Erasures(self.client, self.keys.namespace).due()
+        ordered = sorted((one.erasure.sequence, one.user) for one in due)
+        wanted = [
+            (sequence, event.user)
+            for sequence, event in enumerate(self.log, 1)
+            if event.kind == DELETE_USER
+        ]
+        if ordered != wanted:
+            raise Broken(f"the erasures are {ordered}, the deletions {wanted}")
 
     def _history(self, user: str) -> list[Record]:
         history = read_history(self.client.get(self.keys.history(user)))

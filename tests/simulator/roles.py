@@ -12,7 +12,6 @@ from service.learning.partition_loop import Leader
 from service.runtime.api import ApiRuntime
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
-from service.store.erasures.records import Erasures
 from service.store.identity.known import Known
 from service.store.identity.memory import Memory
 from service.store.log.append_queue import AppendQueue
@@ -107,7 +106,6 @@ async def _api(world: "World", process: Process) -> None:
             catalogue=Catalogue(client, namespace.name, known=known),
             profiles=ProfileReader(client, namespace, layout),
             redis=client,
-            erasures=Erasures(blocking, namespace.name),
         )
         users = users_of(world, client, namespace, layout)
         changes.start(*(() if world.plan.is_deaf else (users,)))
