@@ -84,7 +84,19 @@ class Settings(BaseSettings):
     namespace: Annotated[str, Field(pattern=f"^{NAMESPACE_PATTERN}$")] = "main"
     """Namespace whose catalogue, histories and models this process serves."""
     redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
-    """URL of Redis or Valkey, 6.2 or newer; without it ``serve`` starts a private server."""
+    """URL of Redis or Valkey, 6.2 or newer; without it ``serve`` starts a private server. With
+    ``rediss://`` the connection is encrypted, and the certificate must name the host."""
+    redis_password: str | None = None
+    """Password of the given server, instead of one in ``redis_url``, which may name the user."""
+    redis_ca_file: Path | None = None
+    """PEM file with the authority that signed the certificate of a server at ``rediss://``; those
+    that the system trusts count, too."""
+    redis_cert_file: Path | None = None
+    """PEM file with the certificate by which a server at ``rediss://`` knows Hedgerow."""
+    redis_key_file: Path | None = None
+    """PEM file with the key of that certificate."""
+    redis_without_password: bool = False
+    """Whether to use a given server that lets in whoever reaches it, on another machine."""
     data_dir: Path = Path("hedgerow-data")
     """Directory for the files of the private server; locked against a second ``serve``."""
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 100
@@ -172,7 +184,8 @@ class Settings(BaseSettings):
     trainer: bool = True
     """Whether ``serve`` runs a trainer; if not, jobs wait for a ``hedgerow trainer`` elsewhere."""
     jobs_redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
-    """URL of the server for the queue of job ids, not a cluster; default: ``redis_url``."""
+    """URL of the server for the queue of job ids, not a cluster; default: ``redis_url``. The files
+    for TLS are the same; a password stands in this URL."""
     trainer_threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Threads of a training; default: one fewer than there are processors."""
     trainer_nice: Annotated[int, Field(ge=0, le=19)] = 19

@@ -15,9 +15,10 @@ from pydantic_settings import SettingsError
 from service.errors import Misconfigured
 from service.limits import Limits
 from service.settings import API_KEY_NAME, CONFIG_NAME, PREFIX, Kind, Settings, settings_file
+from service.store_urls import URLS, with_whole_urls
 
-SECRETS = ("redis_url", "jobs_redis_url")
-"""Settings that may hold a password."""
+SECRETS = (*URLS, "redis_password")
+"""Settings that may stand in a file of their own."""
 IN_FILE = "_FILE"
 """End of a variable that names the file with a secret."""
 KNOWN_NAMES = frozenset(
@@ -36,7 +37,7 @@ def load_settings(**flags: Any) -> Settings:
     in_files = {name: secret_in_file(PREFIX + name.upper()) for name in SECRETS}
     given = {name: value for name, value in (in_files | flags).items() if value is not None}
     try:
-        return Settings(**given)
+        return with_whole_urls(Settings(**given))
     except ValidationError as error:
         raise Misconfigured(_explain(error)) from error
     except tomllib.TOMLDecodeError as error:
@@ -122,7 +123,7 @@ def _explain_one(path: list[str], problem: ErrorDetails) -> str:
     if problem["type"] == "value_error":
         return f"{name}: {problem['msg'].removeprefix('Value error, ')}"
     # a URL can contain a password
-    given = "" if path[0] in {"redis_url", "jobs_redis_url"} else f" (it is {problem['input']!r})"
+    given = "" if path[0] in SECRETS else f" (it is {problem['input']!r})"
     return f"{name} {_must(path[-1], problem)}{given}"
 
 

@@ -13,9 +13,10 @@ default. `{CONFIG_NAME}` names another file. The service does not start if a var
 with `{PREFIX}` is unknown. `hedgerow doctor` prints the settings in effect. `{API_KEY_NAME}` is
 not a setting of the service: it is the key that verbs which talk to the service send.
 
-Secrets may stand in files: `{PREFIX}REDIS_URL_FILE`, `{PREFIX}JOBS_REDIS_URL_FILE` and
-`{API_KEY_NAME}_FILE` name files whose text is the URL or the key. Other processes can often read
-an environment; a file has an owner. Setting both is refused.
+Secrets may stand in files: `{PREFIX}REDIS_URL_FILE`, `{PREFIX}JOBS_REDIS_URL_FILE`,
+`{PREFIX}REDIS_PASSWORD_FILE` and `{API_KEY_NAME}_FILE` name files whose text is the URL, the
+password or the key. Other processes can often read an environment; a file has an owner. Setting
+both is refused.
 """
 
 KINDS_TEXT = f"""

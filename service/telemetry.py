@@ -65,7 +65,7 @@ EVENTS = {
     "used: everything that would be written is refused",
     "store_rolled_back": "the store has lost events or items; what is left fits together, and a "
     "new era begins: known is what was known, found is what is left",
-    "store_loading": "the private server reads its files; everything else waits for it",
+    "store_loading": "the server reads its files; everything else waits for it",
     "store_not_restarted": "the private server cannot start because the disk is full; tried again",
     "store_restarted": "the private server ended by itself and was started again",
     "store_unavailable": "Redis does not answer; repeated every minute until it does",

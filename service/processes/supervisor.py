@@ -28,9 +28,10 @@ from service.processes.listening import STARTED, listen, refuse_open_bind, url_o
 from service.processes.supervised import ENDS_ALLOWED, FIRST_PAUSE_S, WITHIN_S, Supervised
 from service.settings import Settings
 from service.settings_loading import environment, without_hedgerow
-from service.store.connection import check_given, connect
+from service.store.connection import connect
 from service.store.namespace import open_namespace
 from service.store.server.embedded import EmbeddedServer
+from service.store.server.given import check_given
 from service.store.server.inspection import inspect_server
 from service.store.server.room import Room
 from service.telemetry import logger
@@ -45,9 +46,8 @@ LOADING = "usually 4 s, several times as long on a busy machine; GET /readyz say
 def serve(settings: Settings) -> None:
     """Run the whole service until SIGTERM or SIGINT."""
     signal.signal(signal.SIGTERM, _interrupt)
-    if settings.redis_url is not None:
-        # report it at once, not after minutes of compiling
-        check_given(settings.redis_url)
+    # report what is wrong with it at once, not after minutes of compiling
+    check_given(settings)
     compile_kernels()
     with ExitStack() as stack:
         server = None

@@ -28,10 +28,34 @@ SOCKET_TIMEOUT_S = 5.0
 
 NOT_NOW = ("MISCONF ", "UNBLOCKED ")
 """Beginnings of passing errors without a class in redis-py: full disk, failover."""
+NO_PERMISSION = "NOPERM "
+"""Beginning of the error for a user of the server without the right to a command."""
 NO_ROOM = "NOREPLICAS "
 """Beginning of the error of a private server with a disk that is nearly full (``server/room``)."""
 OTHER_STORE = "OTHERSTORE "
 """Beginning of the error of our scripts for a caller that knew another store (``identity``)."""
+
+_LOGIN = (
+    "check the user in HEDGEROW_REDIS_URL, and the password there or in HEDGEROW_REDIS_PASSWORD"
+)
+_NAME = "its certificate does not name the host in HEDGEROW_REDIS_URL; use a name that it has"
+_AUTHORITY = "name the file of the authority that signed its certificate in HEDGEROW_REDIS_CA_FILE"
+_OWN = (
+    "it may want a certificate of Hedgerow, or another one: set HEDGEROW_REDIS_CERT_FILE and "
+    "HEDGEROW_REDIS_KEY_FILE"
+)
+REMEDIES = {
+    "username-password pair": _LOGIN,
+    "Authentication required": _LOGIN,
+    "without any password configured": f"it has no password; {_LOGIN}",
+    "Hostname mismatch": _NAME,
+    "IP address mismatch": _NAME,
+    "certificate has expired": "give the server a new certificate",
+    "CERTIFICATE_VERIFY_FAILED": _AUTHORITY,
+    "_ssl.c": _OWN,
+}
+"""Part of what Redis or OpenSSL says to a connection, and what to do; the first that fits counts.
+"""
 
 _COMMAND = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: (\(')?", re.DOTALL)
 """What redis-py puts before an error within a pipeline; the asyncio client quotes the error."""
@@ -89,15 +113,6 @@ def without_password(url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{address}"))
 
 
-def check_given(url: str) -> None:
-    """Raise StoreUnavailable, which names the setting, if the given Redis does not answer."""
-    try:
-        with connect(url, role="start") as client, store_errors():
-            client.ping()
-    except StoreUnavailable as error:
-        raise StoreUnavailable(f"HEDGEROW_REDIS_URL={without_password(url)}: {error}") from error
-
-
 def said(error: BaseException) -> str:
     """Return what Redis said, without the command, which may hold what others stored.
 
@@ -109,7 +124,10 @@ def said(error: BaseException) -> str:
 
 
 def away(reason: str) -> str:
-    """Return the message that Redis does not answer."""
+    """Return the message that Redis does not answer, or refuses to be reached like this."""
+    for sign, remedy in REMEDIES.items():
+        if sign in reason:
+            return f"Redis refuses the connection, or is not to be trusted ({reason}): {remedy}"
     return (
         f"Redis does not answer ({reason}): is it running? "
         "`hedgerow serve` starts its own again by itself"
@@ -138,6 +156,11 @@ def store_errors() -> Iterator[None]:
         if OTHER_STORE in str(error):
             raise StoreRolledBack(
                 "the store was restarted or went back meanwhile, nothing was written: send it again"
+            ) from error
+        if isinstance(error, redis_errors.NoPermissionError) or NO_PERMISSION in said(error):
+            raise StoreRefuses(
+                f"Redis lacks a permission for Hedgerow's user ({said(error)}): grant what "
+                "docs/how-to/run-for-real.md lists"
             ) from error
         if said(error).startswith(NO_ROOM):
             raise StoreRefuses(

@@ -37,6 +37,7 @@ from service.store.namespace import open_namespace, read_namespace, scale_text
 from service.store.recovery.healing import read_rollbacks
 from service.store.recovery.repair import Step, plan
 from service.store.server.append_only import lost_manifest, manifest_is_lost
+from service.store.server.given import check_given
 from service.store.server.inspection import (
     PartitionReport,
     ServerReport,
@@ -175,6 +176,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         yield Finding("store", f"{settings.data_dir} is not there yet: `hedgerow serve` makes it")
         return
     try:
+        check_given(settings)
         with open_store(settings) as url:
             yield from _store(settings, url)
     except ServiceError as error:
@@ -184,6 +186,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
 def redacted(settings: Settings) -> dict[str, Any]:
     """Return the effective settings without the passwords of the servers."""
     tree = settings.model_dump(mode="json")
+    if tree["redis_password"] is not None:
+        tree["redis_password"] = "***"  # noqa: S105
     for name in ("redis_url", "jobs_redis_url"):
         if tree[name] is not None:
             tree[name] = without_password(tree[name])

@@ -24,6 +24,7 @@ from service.settings import Settings
 from service.settings_loading import load_settings
 from service.store.connection import Client, connect, store_errors
 from service.store.namespace import open_namespace
+from service.store.server.given import check_given
 from service.telemetry import Outage, logger, set_up_logs
 
 PAUSE_S = 0.25
@@ -61,6 +62,8 @@ def api(
     beat(heartbeat)
     take_short_turns()
     url = options.given_redis(settings, "api")
+    if lifeline is None:
+        check_given(settings)
     with connect(url, role="api-start") as client:
         # here, where a message can still be plain: inside the app it would be a traceback
         if lifeline is not None:

@@ -16,6 +16,7 @@ from service.processes.interpreter import take_short_turns
 from service.settings_loading import load_settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
+from service.store.server.given import check_given
 from service.telemetry import logger, set_up_logs
 
 app = options.verb()
@@ -43,6 +44,7 @@ def learner(
     url = options.given_redis(settings, "learner")
     if lifeline is None:
         # started by hand: an unreachable store is an error at once; a later outage is waited out
+        check_given(settings)
         with connect(url, role=f"learner-{partition}") as client:
             open_namespace(client, settings)
     try:

@@ -17,6 +17,7 @@ from service.settings_loading import load_settings
 from service.store.connection import connect
 from service.store.jobs.queue import Work
 from service.store.jobs.schedule import Schedules
+from service.store.server.given import check_given
 from service.telemetry import logger, set_up_logs
 from service.training import trainer as trainers
 from service.training.reporter import Reporter
@@ -46,7 +47,10 @@ def run_trainer(lifeline: int | None, work: Work) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     follow_lifeline(lifeline)
-    trainers.run(settings, options.given_redis(settings, "trainer"), stop, work)
+    url = options.given_redis(settings, "trainer")
+    if lifeline is None:
+        check_given(settings)
+    trainers.run(settings, url, stop, work)
 
 
 def train(job: str, reporter: type[Reporter] = Reporter) -> None:

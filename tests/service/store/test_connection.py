@@ -4,7 +4,7 @@ import pytest
 from redis import exceptions as redis_errors
 
 from service.errors import StoreUnavailable
-from service.store.connection import check_given, connect, store_errors, without_password
+from service.store.connection import connect, store_errors
 from tests.proxy import LossyProxy
 from tests.stories import run
 
@@ -18,6 +18,8 @@ from tests.stories import run
         (redis_errors.OutOfMemoryError("oom"), "give it more memory"),
         (redis_errors.ReadOnlyError("replica"), "the primary's address"),
         (redis_errors.ResponseError("MISCONF disk"), "refuses for now"),
+        (redis_errors.NoPermissionError("no permissions to run 'eval'"), "lacks a permission"),
+        (redis_errors.ResponseError("NOPERM no permissions to run 'eval'"), "lacks a permission"),
     ],
 )
 def test_errors_that_pass_are_unavailable(error, says):
@@ -74,10 +76,3 @@ def test_connections_are_named_by_their_role(redis_url):
     with connect(redis_url, role="learner-3") as client:
         assert client.client_getname() == "hedgerow-learner-3"
     assert run(redis_url, lambda connection: connection.client_getname()) == "hedgerow-test"
-
-
-def test_a_given_store_that_is_not_there_is_named_without_its_password():
-    with pytest.raises(StoreUnavailable, match="HEDGEROW_REDIS_URL") as refused:
-        check_given("redis://me:secret@127.0.0.1:1/0")
-    assert "secret" not in refused.value.detail
-    assert without_password("redis://127.0.0.1:1/0") == "redis://127.0.0.1:1/0"

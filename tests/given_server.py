@@ -1,0 +1,145 @@
+"""A server that a test gives to the service: on a port, with passwords, TLS or a primary."""
+
+import shutil
+import socket
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+import pytest
+import redis
+
+from service.ending import end_process, end_with_parent
+from service.store.server.program import find_server
+from tests.server import wait_until
+
+
+class GivenServer:
+    """A server on a port; ``options`` are lines of its configuration."""
+
+    def __init__(self, directory: Path, *, tls: "Certificates | None" = None, **options: str):
+        directory.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        self._tls, self._password = tls, options.get("requirepass")
+        ports = {"port": "0", "tls-port": str(self.port)} if tls else {"port": str(self.port)}
+        usual = {
+            "dir": str(directory),
+            "unixsocket": str(directory / "s"),
+            "bind": "127.0.0.1",
+            "save": "",
+            "appendonly": "yes",
+            "appendfsync": "no",
+        }
+        named = {name.replace("_", "-"): value for name, value in options.items()}
+        self._options = usual | ports | (tls.options if tls else {}) | named
+        self.socket_url = f"unix://{directory / 's'}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections; it may still read its files."""
+        words = [word for name, value in self._options.items() for word in (f"--{name}", value)]
+        self._process = subprocess.Popen(
+            [find_server(), *words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            # safe between fork and exec: one call into libc, without locks
+            preexec_fn=end_with_parent(),  # noqa: PLW1509
+        )
+        wait_until(self._listens)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            end_process(self._process)
+            self._process = None
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def admin(self) -> "redis.Redis[bytes]":
+        """A client that may do everything, by its unix socket."""
+        return redis.Redis(
+            unix_socket_path=self.socket_url.removeprefix("unix://"), password=self._password
+        )
+
+    def url(self, who: str = "", host: str = "127.0.0.1") -> str:
+        """Its URL, with ``who`` as user:password."""
+        scheme = "rediss" if self._tls else "redis"
+        return f"{scheme}://{who}{'@' * bool(who)}{host}:{self.port}/0"
+
+    def _listens(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "the server did not start"
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+class Certificates:
+    """An authority, and certificates that it signs, in files of a folder."""
+
+    def __init__(self, directory: Path) -> None:
+        if shutil.which("openssl") is None:
+            pytest.skip("this needs the program openssl")
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._make("ca", "keyUsage=critical,keyCertSign,cRLSign")
+        self.ca = directory / "ca.pem"
+
+    def signed(self, name: str, hosts: str = "DNS:localhost") -> tuple[Path, Path]:
+        """Return the files of a certificate for hosts, and of its key."""
+        authority = ["-CA", str(self.ca), "-CAkey", str(self._directory / "ca.key")]
+        self._make(
+            name, f"subjectAltName={hosts}", "basicConstraints=critical,CA:FALSE", more=authority
+        )
+        return self._directory / f"{name}.pem", self._directory / f"{name}.key"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of a server with a certificate for localhost."""
+        certificate, key = self.signed("server")
+        return {
+            "tls-cert-file": str(certificate),
+            "tls-key-file": str(key),
+            "tls-ca-cert-file": str(self.ca),
+            "tls-auth-clients": "no",
+        }
+
+    def _make(self, name: str, *extensions: str, more: list[str] | None = None) -> None:
+        added = [word for extension in extensions for word in ("-addext", extension)]
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        out = ["-keyout", f"{self._directory / name}.key", "-out", f"{self._directory / name}.pem"]
+        about = ["-days", "2", "-subj", f"/CN=hedgerow test {name}"]
+        command = ["openssl", "req", "-x509", *key, *out, *about, *added, *(more or [])]
+        subprocess.run(command, check=True, capture_output=True)
+
+
+def free_port() -> int:
+    """A port that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@cache
+def speaks_tls() -> bool:
+    """Whether the server program here can speak TLS; that in the wheel cannot."""
+    words = ["--port", "0", "--tls-port", str(free_port()), "--tls-cert-file", "/nowhere"]
+    said = subprocess.run(
+        [find_server(), *words], capture_output=True, text=True, check=False, timeout=30
+    ).stdout
+    return "Failed to configure TLS" in said
+
+
+def needs_tls() -> None:
+    """Skip a test if the server program cannot speak TLS."""
+    if not speaks_tls():
+        pytest.skip(f"{find_server()} was built without TLS")
