@@ -1,5 +1,5 @@
 # One image, several commands: `hedgerow api`, `hedgerow learner`, `hedgerow serve`, ...
-FROM python:3.11-slim
+FROM python:3.11.15-slim
 
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \

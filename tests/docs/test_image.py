@@ -1,9 +1,24 @@
-"""The image gets every file that the Dockerfile copies, and all packages of the project."""
+"""The image gets every file that the Dockerfile copies; containers may do little."""
 
+import json
 import re
+import shutil
+import subprocess
 import tomllib
+from pathlib import Path
+from typing import Any
 
+import pytest
+import redis
+
+from service.ending import end_process
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.server.given import check_given
+from service.store.server.inspection import inspect_server
+from service.store.server.program import find_server
 from tests.docs.pages import ROOT
+from tests.server import wait_until
 
 COPIED = {
     source
@@ -23,3 +38,74 @@ def test_every_package_is_copied() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages = project["tool"]["setuptools"]["packages"]["find"]["include"]
     assert {name.removesuffix("*") for name in packages} <= COPIED
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    """What docker-compose.yml says, as a YAML parser reads it."""
+    parser = ROOT / "openapi" / "tools" / "node_modules" / "js-yaml"
+    if shutil.which("node") is None or not parser.exists():
+        pytest.skip("this needs node, and `make openapi-tools`")
+    program = (
+        "const [parser, file] = process.argv.slice(1);"
+        "const text = require('fs').readFileSync(file, 'utf8');"
+        "console.log(JSON.stringify(require(parser).load(text)))"
+    )
+    command = ["node", "-e", program, str(parser), str(ROOT / "docker-compose.yml")]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return dict(json.loads(said))
+
+
+def test_every_container_may_do_little(compose: dict[str, Any]) -> None:
+    for name, one in compose["services"].items():
+        assert one["read_only"], name
+        assert one["cap_drop"] == ["ALL"], name
+        assert one["security_opt"] == ["no-new-privileges:true"], name
+        assert one["mem_limit"], name
+        assert one["secrets"] == list(compose["secrets"]), name
+
+
+def test_images_have_full_versions(compose: dict[str, Any]) -> None:
+    [python] = re.findall(r"^FROM (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    for image in (compose["services"]["redis"]["image"], python):
+        assert re.search(r":\d+\.\d+\.\d+(-slim)?$", image), image
+
+
+def test_the_store_of_the_containers_asks_for_the_password_and_is_durable(
+    compose: dict[str, Any], tmp_path: Path
+) -> None:
+    shell, option, script = compose["services"]["redis"]["command"]
+    environment = compose["services"]["api"]["environment"]
+    secret = environment["HEDGEROW_REDIS_PASSWORD_FILE"]
+    (tmp_path / "password").write_text("geheim # 1")
+    for there, here in (
+        ("$$", "$"),
+        (secret, str(tmp_path / "password")),
+        ("/data", str(tmp_path)),
+        # a socket instead of the port, which others may use
+        ("valkey-server -", f"{find_server()} - --port 0 --unixsocket {tmp_path}/s"),
+    ):
+        assert there in script
+        script = script.replace(there, here)
+    server = subprocess.Popen([shell, option, script], stdout=subprocess.DEVNULL)
+    try:
+        wait_until((tmp_path / "s").exists)
+        settings = Settings(redis_url=f"unix://:geheim%20%23%201@{tmp_path}/s")
+        wait_until(lambda: asks_for_password(f"unix://{tmp_path}/s"))
+        check_given(settings)
+        with connect(str(settings.redis_url), role="test") as client:
+            assert inspect_server(client).durable
+    finally:
+        end_process(server)
+
+
+def asks_for_password(url: str) -> bool:
+    """Whether a server asks a stranger for a password."""
+    try:
+        with connect(url, role="test") as client:
+            client.ping()
+    except redis.exceptions.AuthenticationError:
+        return True
+    except redis.exceptions.ConnectionError:
+        return False
+    pytest.fail("the server lets in anybody")
