@@ -65,7 +65,8 @@ class NamespaceKeys:
     @property
     def request_keys(self) -> str:
         """hash bucket -> at most 16 entries of 16 bytes, the oldest first (api, script): tag of an
-        `Idempotency-Key`, u32 index and digest of its first row, see log/request_keys.py."""
+        `Idempotency-Key`, who sent it, u32 index and digest of its first row, see
+        log/request_keys.py."""
         return self._key("request-keys")
 
     @property

@@ -92,7 +92,7 @@ class Intake:
         if fault is not None:
             raise InvalidEvent(fault[1], code=fault[0])
         if sender.key is not None:
-            await self.request_keys.check(sender.key, {0: event})
+            await self.request_keys.check(sender.key, sender.producer, {0: event})
         try:
             return await self._append_one(event, sender)
         except (StoreRolledBack, KeysChanged) as error:
@@ -141,7 +141,7 @@ class Intake:
                 result.rejected.append(Rejected(index, *fault))
         if good:
             if sender.key is not None:
-                await self.request_keys.check(sender.key, dict(good))
+                await self.request_keys.check(sender.key, sender.producer, dict(good))
             refused = await self._append(good, sender, awaited, result)
             if refused:
                 await self.reconsider(sender, refused.why)

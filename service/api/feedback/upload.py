@@ -122,7 +122,8 @@ class Upload:
         indexes, events = self._decode(block)
         if self._unchecked_key is not None and events:
             rows = dict(zip(indexes, events, strict=True))
-            await self._intake.request_keys.check(self._unchecked_key, rows)
+            producer = self._sender.producer
+            await self._intake.request_keys.check(self._unchecked_key, producer, rows)
             self._unchecked_key = None
         items = dict.fromkeys([event.item for event in events])
         token, numbers = await self._numbers(items)
