@@ -142,20 +142,25 @@ class ServiceClient:
                 return
             if answer.status_code not in {503, TOO_MANY_REQUESTS}:
                 raise _refused(answer)
+            self._closed.wait(_told_to_wait(answer))
         raise NotReady(f"the service has not learned up to {sequence} within {deadline_s:.0f} s")
 
     def _send(
         self, method: str, path: str, *, refusals: bool = True, **request: Any
     ) -> httpx.Response:
-        """Send until the answer is not "try again" (5xx, 429); raise Refused for another 4xx."""
+        """Send until the answer is not "try again" (5xx, 429); raise Refused for another 4xx.
+
+        A 429 says how long to wait: the service is there, so that costs no patience.
+        """
         problem = advice = ""
         patience_s = self._patience_s if self.reached else FIRST_PATIENCE_S
-        for pause_s in pauses(patience_s):
+        tries = Tries(patience_s)
+        for pause_s in tries:
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
                 new = f"no answer from {self.url} ({str(error) or type(error).__name__})"
-                advice = NO_ANSWER
+                advice, goes_on = NO_ANSWER, f"trying again for {patience_s:.0f} s"
             else:
                 self.reached = True
                 if answer.status_code < 500 and answer.status_code != TOO_MANY_REQUESTS:
@@ -165,22 +170,43 @@ class ServiceClient:
                         raise _refused(answer)
                     return answer
                 new, advice = f"{self.url} answers {_detail(answer)}", ""
+                goes_on = f"trying again for {patience_s:.0f} s"
+                told_s = _told_to_wait(answer)
+                if told_s:
+                    tries.lengthen(told_s)
+                    pause_s, goes_on = told_s, f"waiting {told_s:.0f} s, as it says"
             if not problem:
-                self._tell(f"{new}; trying again for {patience_s:.0f} s")
+                self._tell(f"{new}; {goes_on}")
             problem = new
             if self._closed.wait(pause_s):
                 break
         raise StoreUnavailable(problem + advice)
 
 
-def pauses(patience_s: float) -> Iterator[float]:
-    """Yield growing pauses until ``patience_s`` have passed, work between them included."""
-    pause_s, end = FIRST_PAUSE_S, monotonic() + patience_s
-    while True:
-        yield min(pause_s, LONGEST_PAUSE_S)
-        if monotonic() >= end:
-            return
-        pause_s *= 2.0
+class Tries:
+    """Growing pauses between tries, until the patience is over; work between them counts."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._end = monotonic() + patience_s
+
+    def lengthen(self, seconds: float) -> None:
+        """Have patience for so much longer."""
+        self._end += seconds
+
+    def __iter__(self) -> Iterator[float]:
+        pause_s = FIRST_PAUSE_S
+        while True:
+            yield min(pause_s, LONGEST_PAUSE_S)
+            if monotonic() >= self._end:
+                return
+            pause_s *= 2.0
+
+
+def _told_to_wait(answer: httpx.Response) -> float:
+    """Return the seconds that a 429 tells to wait; 0 for another answer, and if it does not say."""
+    told = answer.headers.get("retry-after", "")
+    is_told = answer.status_code == TOO_MANY_REQUESTS and told.isdecimal()
+    return float(told) if is_told else 0.0
 
 
 def segment(identifier: str) -> str:

@@ -15,6 +15,8 @@ from service.files import sending
 from service.files.feedback import read_parts
 from service.files.opening import BadFile
 from service.files.parts import FilePart
+from service.files.sending import STREAM, send_parts
+from service.limits import Limits
 from service.processes.child import ServiceProcess
 from service.processes.commands import COMMAND
 from tests.server import wait_until
@@ -304,6 +306,28 @@ def test_a_service_that_goes_away_is_told_with_what_is_stored(tmp_path: Path) ->
         sending.send(client, file)
     assert [line.partition(" (")[0] for line in heard] == [f"no answer from {gone}"]
     assert "trying again for 0 s" in heard[0]
+
+
+def test_an_import_waits_as_it_is_told_and_loses_and_doubles_no_line(tmp_path: Path) -> None:
+    file, n = tmp_path / "ratings.csv", 20
+    file.write_text("user,item,rating\n" + "".join(f"ann,i{line:02},4\n" for line in range(n)))
+    slow = Limits(count_loopback=True, unknown_requests_per_s=1, unknown_requests_at_once=1)
+    heard: list[str] = []
+    with service(tmp_path, limits=slow) as running:
+        # each part meets a 429 that tells to wait longer than the client has patience
+        with ServiceClient(running.url, patience_s=0.1, tell=heard.append) as client:
+            client.wait_until_ready()
+            summary = send_parts(client, STREAM, read_parts(file, 4), keyed=True)
+            client.wait_until_learned(summary.sequence)
+        assert summary.accepted == n
+        assert "waiting 1 s, as it says" in heard[0]
+        assert history(running, "ann") == [(f"i{line:02}", "rating", 4.0) for line in range(n)]
+        # the whole file as one part: other keys, other ids, and the same waiting
+        done = hedgerow("import", str(file), "--url", running.url, "--json")
+        assert (done.returncode, json.loads(done.stdout)["accepted"]) == (0, n), done.stderr
+        again = hedgerow("import", str(file), "--url", running.url, "--json")
+        assert json.loads(again.stdout)["known"] == n, again.stderr
+        assert len(history(running, "ann")) == 2 * n
 
 
 def test_an_export_to_nowhere_is_said_in_one_line(running: ServiceProcess) -> None:
