@@ -43,7 +43,8 @@ def one(seed: int) -> Result | None:
         return None
     slowest, seconds = max(result.recoveries, key=lambda one: one[1])
     say(
-        f"  kept: {result.acknowledged} events acknowledged, recovered within {seconds:.2f} s "
+        f"  kept: {result.acknowledged} events acknowledged, {result.lost} of them taken by a "
+        f"rollback, recovered within {seconds:.2f} s "
         f"({slowest}), readers waited {1_000 * result.away_s:.0f} ms at most; "
         f"{time.monotonic() - began:.0f} s"
     )
@@ -65,7 +66,13 @@ def main() -> int:
     late = sum(seconds > RECOVERY_S for seconds in times)
     away = sum(result.away_s > AWAY_S for result in kept)
     say(f"{len(results)} schedules, {len(results) - len(kept)} broke a promise")
-    say(f"{sum(result.acknowledged for result in kept)} events acknowledged")
+    acknowledged, lost = (
+        sum(result.acknowledged for result in kept),
+        sum(result.lost for result in kept),
+    )
+    say(f"{acknowledged} events acknowledged, {lost} of them taken by rollbacks")
+    faults = Counter(name for result in kept for name, _ in result.recoveries)
+    say(", ".join(f"{name}: {n}" for name, n in faults.most_common()))
     say(", ".join(f"{name}: {n}" for name, n in statuses.most_common()))
     say(f"{len(times)} recoveries, {late} took more than {RECOVERY_S:.0f} s")
     say(f"readers waited for more than {1_000 * AWAY_S:.0f} ms in {away} schedules")

@@ -14,8 +14,9 @@ class Boaster(Writer):
     """Counts events that were never sent as acknowledged."""
 
     def post(self, events: list[Sent]) -> tuple[Answer, Any]:
-        self.acknowledge([self.next()], "0:1")
-        return super().post(events)
+        noted, said = super().post(events)
+        self.acknowledge([self.next()], "0:1", noted)
+        return noted, said
 
     def read_own(self, user: str, sequence: str) -> None:
         """Leave it to the checks at the end."""

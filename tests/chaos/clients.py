@@ -35,6 +35,8 @@ class Sent:
     event_id: str
     began: float
     tries: int = 0
+    asked: float = 0.0
+    """When the request began that was acknowledged."""
     acknowledged: float | None = None
     """When; None as long as it is in doubt."""
     sequence: int = 0
@@ -162,15 +164,16 @@ class Writer(Client):
                 if said["accepted"] != len(events):
                     raise Broken(f"{said['rejected']} of events that are valid", noted.ended)
                 sequence = str(said["sequence"])
-                self.acknowledge(events, sequence)
+                self.acknowledge(events, sequence, noted)
                 return sequence
             self.stop.wait(PAUSE_S)
         return None
 
-    def acknowledge(self, events: list[Sent], sequence: str) -> None:
-        last, now = int(sequence.rpartition(":")[2]), time.monotonic()
+    def acknowledge(self, events: list[Sent], sequence: str, noted: Answer) -> None:
+        last = int(sequence.rpartition(":")[2])
         for back, event in enumerate(reversed(events)):
-            event.acknowledged, event.sequence = now, last - back
+            event.asked, event.acknowledged = noted.began, noted.ended
+            event.sequence = last - back
 
     def read_own(self, user: str, sequence: str) -> None:
         """Ask for a list with everything that was acknowledged, and check that it is so."""
@@ -185,7 +188,7 @@ class Writer(Client):
             return
         missed = {one["item"] for one in said["items"]} & known.keys()
         since = min((known[item] for item in missed), default=noted.ended)
-        if missed and not self.history.is_under("loses", since, noted.ended):
+        if missed and not self.history.losses(since):
             raise Broken(
                 f"{user} is recommended {sorted(missed)}, which it had rated before {sequence}; "
                 f"the answer has seen {said['seen_through']}",
@@ -218,7 +221,7 @@ class Reader(Client):
 
     def _check(self, said: Any, noted: Answer) -> None:
         """A list holds something, and nothing that its user has rated."""
-        if self.history.is_under("loses", 0.0, noted.ended):
+        if self.history.losses():
             return
         items = [one["item"] for one in said["items"]]
         rated = str(said["user"]).replace("calm", "base")

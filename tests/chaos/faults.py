@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
+from tests.chaos.history import Broken
 from tests.chaos.place import Place
 from tests.server import wait_until
 from tests.service.running import is_gone
@@ -104,6 +106,34 @@ def replies_lost(place: Place, _: random.Random) -> Iterator[None]:
     line.mend()
 
 
+@contextmanager
+def older_copy(place: Place, _: random.Random) -> Iterator[None]:
+    """The store goes back to how it was when the fault began."""
+    store = place.its_store
+    store.keep_a_copy()
+    yield
+    store.go_back_to_the_copy()
+
+
+@contextmanager
+def lost_tail(place: Place, _: random.Random) -> Iterator[None]:
+    """The last fifth of the store's file is gone, cut in the middle of a command."""
+    place.its_store.lose_the_tail()
+    yield
+
+
+@contextmanager
+def emptied(place: Place, _: random.Random) -> Iterator[None]:
+    """The store comes back empty; an operator accepts that in the end."""
+    place.its_store.replace_by_an_empty_one()
+    wait_until(lambda: place.logged("store_refused"))
+    yield
+    wait_until(place.is_refused)
+    told = place.hedgerow("doctor", "--repair", "--yes")
+    if told.returncode:
+        raise Broken(f"hedgerow doctor --repair: {told.stderr}")
+
+
 def one_of(place: Place, rng: random.Random, role: str) -> str:
     """Return the name of a process of a role."""
     return rng.choice(place.apis) if role == "api" else role
@@ -118,8 +148,8 @@ class Fault:
     """Whether it goes on until it is left."""
     given_only: bool = False
     """Whether it needs the line, or the files of a given server."""
-    loses: bool = False
-    """Whether the store may lose what it acknowledged."""
+    loses: Literal["nothing", "what came since it began", "anything"] = "nothing"
+    """What the store may lose of that which it acknowledged."""
     takes_api: bool = False
     """Whether a client of an api process may get no answer."""
 
@@ -139,4 +169,9 @@ FAULTS: Mapping[str, Fault] = {
     "silent": Fault(silent, given_only=True),
     "slow": Fault(slow, given_only=True),
     "replies lost": Fault(replies_lost, given_only=True),
+    "older copy": Fault(older_copy, given_only=True, loses="what came since it began"),
+    "lost tail": Fault(lost_tail, lasts=False, given_only=True, loses="anything"),
+    "emptied": Fault(emptied, given_only=True, loses="anything"),
 }
+
+LOSSES = tuple(name for name, fault in FAULTS.items() if fault.loses != "nothing")

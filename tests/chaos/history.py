@@ -43,6 +43,10 @@ class Occurrence:
     began: float
     ended: float = float("inf")
     recovered: float = float("inf")
+    takes_api: bool = False
+    """Whether a client of an api process may get no answer."""
+    loses_since: float | None = None
+    """If the store may lose what it acknowledged: of what was acknowledged from when on."""
 
     def touches(self, began: float, ended: float) -> bool:
         return began < self.recovered and ended > self.began
@@ -60,9 +64,13 @@ class History:
     def statuses(self) -> Counter[str]:
         return Counter(f"{one.status} {one.code}".strip() for one in self.answers)
 
-    def is_under(self, fault: str, began: float, ended: float) -> bool:
-        """Return whether a fault whose name has this word touches a time."""
-        return any(fault in one.name and one.touches(began, ended) for one in self.faults)
+    def may_be_silent(self, began: float, ended: float) -> bool:
+        """Return whether a request may have got no answer."""
+        return any(one.takes_api and one.touches(began, ended) for one in self.faults)
+
+    def losses(self, since: float = 0.0) -> list[Occurrence]:
+        """Return the faults that may have taken something, and were felt after a time."""
+        return [one for one in self.faults if one.loses_since is not None and one.recovered > since]
 
     def around(self, at: float | None, subject: str) -> str:
         """Return what happened around a time, as lines, and where the promise was broken."""

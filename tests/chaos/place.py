@@ -66,6 +66,18 @@ class Place:
         return self.line
 
     @property
+    def its_store(self) -> Store:
+        assert self.store is not None, "only a given server has files that may be exchanged"
+        return self.store
+
+    def is_refused(self) -> bool:
+        """Return whether an api process says that it does not trust the store."""
+        ask = Caller(self.url, "place", History(), 30.0)
+        noted, said = ask("GET", "/readyz")
+        ask.close()
+        return noted.status == 503 and "store" in said["detail"]
+
+    @property
     def apis(self) -> list[str]:
         return [f"api-{number}" for number in range(self._api_processes)]
 

@@ -30,6 +30,8 @@ class Result:
     """What came of a schedule."""
 
     acknowledged: int
+    lost: int
+    """How many of them a rollback took."""
     statuses: Counter[str]
     recoveries: list[tuple[str, float]]
     """Each step, and the seconds from its end to the first write that is answered and learned."""
@@ -57,12 +59,12 @@ def run(
                 raise_broken(clients)
         raise_broken(clients)
         spoil()
-        check(place, history, ledger)
+        lost = check(place, history, ledger)
     except Broken as error:
         told = history.around(error.at, str(error))
         error.add_note(f"{schedule}\nthe history around it:\n{told}")
         raise
-    return result(history, ledger)
+    return result(history, ledger, lost)
 
 
 @contextmanager
@@ -94,7 +96,7 @@ def raise_broken(clients: Sequence[Client]) -> None:
 
 def act(place: Place, step: Step, history: History, rng: random.Random) -> None:
     """Carry out a step, and wait until the service has recovered from it."""
-    occurrences = [Occurrence(name, time.monotonic()) for name in step.faults]
+    occurrences = [occurrence(name) for name in step.faults]
     history.faults += occurrences
     with ExitStack() as stack:
         for name in step.faults:
@@ -106,6 +108,13 @@ def act(place: Place, step: Step, history: History, rng: random.Random) -> None:
     recover(place, history)
     for one in occurrences:
         one.recovered = time.monotonic()
+
+
+def occurrence(name: str) -> Occurrence:
+    """Return a fault that begins now, with what it excuses."""
+    fault, now = FAULTS[name], time.monotonic()
+    since = {"nothing": None, "what came since it began": now, "anything": 0.0}[fault.loses]
+    return Occurrence(name, now, takes_api=fault.takes_api, loses_since=since)
 
 
 def recover(place: Place, history: History) -> None:
@@ -128,8 +137,8 @@ def recover(place: Place, history: History) -> None:
     raise Broken(f"the service is not back after {BACK_WITHIN_S:.0f} s")
 
 
-def result(history: History, ledger: Ledger) -> Result:
-    down = [one for one in history.faults if FAULTS[one.name].takes_api]
+def result(history: History, ledger: Ledger, lost: int) -> Result:
+    down = [one for one in history.faults if one.takes_api]
     waits = [
         ended - began
         for began, ended in history.waits
@@ -137,7 +146,7 @@ def result(history: History, ledger: Ledger) -> Result:
     ]
     acknowledged = sum(one.acknowledged is not None for one in ledger.events.values())
     recoveries = [(one.name, one.recovered - one.ended) for one in history.faults]
-    return Result(acknowledged, history.statuses(), recoveries, max(waits, default=0.0))
+    return Result(acknowledged, lost, history.statuses(), recoveries, max(waits, default=0.0))
 
 
 @contextmanager

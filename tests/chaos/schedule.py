@@ -3,13 +3,15 @@
 import random
 from dataclasses import dataclass
 
-from tests.chaos.faults import FAULTS
+from tests.chaos.faults import FAULTS, LOSSES
 
 PRIVATE = 0.35
 """Share of the schedules with a private server; the others have a given one behind a line."""
 STEPS = (4, 7)
 TOGETHER = 0.3
 """Share of the steps with two faults at once."""
+LOSS = 0.4
+"""Share of the schedules with a given store in which it once loses what it acknowledged."""
 MOST_OF_ONE = 2
 """How often a fault occurs: `serve` gives up a child that ends five times in half a minute."""
 
@@ -45,13 +47,20 @@ def drawn(seed: int) -> Schedule:
     """Return the schedule of a seed."""
     rng = random.Random(seed)  # noqa: S311 - it can be repeated
     is_private, api_processes = rng.random() < PRIVATE, rng.choice((1, 2, 2))
-    bag = [name for name, fault in FAULTS.items() if not (is_private and fault.given_only)]
+    bag = [
+        name
+        for name, fault in FAULTS.items()
+        if name not in LOSSES and not (is_private and fault.given_only)
+    ]
     bag = bag * MOST_OF_ONE
     rng.shuffle(bag)
     steps = []
     for _ in range(rng.randint(*STEPS)):
         names = {bag.pop()} | ({bag.pop()} if rng.random() < TOGETHER else set())
         steps.append(_step(rng, tuple(sorted(names))))
+    if not is_private and rng.random() < LOSS:
+        # alone: what may be lost then is known
+        steps.insert(rng.randint(1, len(steps)), _step(rng, (rng.choice(LOSSES),)))
     return Schedule(seed, is_private, api_processes, tuple(steps))
 
 

@@ -4,16 +4,19 @@
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.canaries import CANARIES, forget_a_user
-from tests.chaos.clients import Writer
-from tests.chaos.history import Broken
+from tests.chaos.checks import check_stored, check_tail
+from tests.chaos.clients import Ledger, Writer
+from tests.chaos.faults import LOSSES
+from tests.chaos.history import Broken, History, Occurrence
 from tests.chaos.place import Place
-from tests.chaos.run import run
+from tests.chaos.run import place_for, run
 from tests.chaos.schedule import Schedule, Step, drawn
 
 pytestmark = pytest.mark.flow
@@ -65,6 +68,46 @@ def test_a_store_that_forgets_is_found(place: Place) -> None:
         run(place, CALM, spoil=spoil)
 
 
+@pytest.mark.parametrize(
+    ("asked", "lost", "says"),
+    [
+        (1.0, (2,), "a later event is there"),
+        (12.0, (3,), "acknowledged and lost"),
+        (1.0, (2, 3), None),
+        (1.0, (), None),
+    ],
+)
+def test_a_rollback_excuses_the_end_of_the_log_and_nothing_later(
+    asked: float, lost: tuple[int, ...], says: str | None
+) -> None:
+    fault = Occurrence("lost tail", 10.0, 11.0, 12.0, loses_since=0.0)
+    history, ledger = History(faults=[fault]), Ledger("run1-")
+    for n in (1, 2, 3):
+        sent = ledger.new("run1-u", f"i{n}", 5)
+        sent.tries, sent.sequence, sent.asked, sent.acknowledged = 1, n, asked, asked + 0.1
+    stored = Counter({("run1-u", f"i{n}", 5.0): 1 for n in (1, 2, 3) if n not in lost})
+
+    def checked() -> None:
+        check_tail(history, ledger, check_stored(history, ledger, stored))
+
+    if says is None:
+        checked()
+        return
+    with pytest.raises(Broken, match=says):
+        checked()
+
+
 def test_a_seed_names_a_schedule() -> None:
     assert drawn(7) == drawn(7)
     assert drawn(7) != drawn(8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_loss_is_told_and_nothing_else_is_lost(loss: str) -> None:
+    steps = (Step(("kill learner",), 0.0, 0.1), Step((loss,), 1.0, 0.3))
+    schedule = Schedule(seed=2, is_private=False, api_processes=1, steps=steps)
+    with place_for(schedule) as place:
+        result = run(place, schedule)
+        assert result.lost
+        assert place.logged("store_rolled_back", "store_refused")
