@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from service.api.times import rfc3339
 from service.cli import options
 from service.settings_loading import load_settings
 from service.store.audit import KEPT, Audit
@@ -34,7 +35,7 @@ def audit(
             contents(client, settings.namespace)
     shown = [
         {
-            "time": options.moment(entry.at_ms),
+            "time": rfc3339(entry.at_ms),
             "who": entry.act.who,
             "act": entry.act.act,
             "about": dict(entry.act.about),

@@ -14,6 +14,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from service.api.times import rfc3339
 from service.cli import options
 from service.cli.options import counting, say
 from service.cron import cron_problem, moment_before
@@ -152,7 +153,7 @@ def _take(settings: Settings, place: Place) -> dict[str, Any]:
         "namespace": header.namespace,
         "sequences": summary.sequences,
         "items": summary.items,
-        "cut": options.moment(summary.cut_ms),
+        "cut": rfc3339(summary.cut_ms),
         "written": summary.written,
         "deleted": summary.deleted,
         "bytes": n_bytes,

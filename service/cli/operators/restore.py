@@ -1,23 +1,18 @@
 """`hedgerow restore`: backups, checked to their ends before anything is written."""
 
 import json
-import shutil
 import signal
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from service.api.times import rfc3339
 from service.cli import options
+from service.cli.operators.given_backups import given_backups
 from service.cli.options import counting, say
-from service.errors import Misconfigured
 from service.settings_loading import load_settings
 from service.store.audit import COMMAND_LINE, DONE, Act, Audit
-from service.store.backup.chain import named_files
 from service.store.backup.restoring import Restored
 from service.store.backup.restoring import restore as restoring
 from service.store.connection import connect
@@ -59,7 +54,7 @@ def restore(
     # what is half restored goes, as with Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (
-        _files(source) as paths,
+        given_backups(source) as paths,
         open_store(settings, create=True) as url,
         connect(url, role="restore", timeout_s=TIMEOUT_S) as client,
         counting() as show,
@@ -87,32 +82,13 @@ def restore(
     raise typer.Exit(1 if found.faults else 0)
 
 
-@contextmanager
-def _files(source: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """Yield the files; standard input becomes one, because it is read twice."""
-    if [str(path) for path in source] != ["-"]:
-        yield named_files(source)
-        return
-    with tempfile.TemporaryDirectory(prefix="hedgerow-restore-") as room:
-        path = Path(room, "standard-input")
-        try:
-            with path.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-        except OSError as error:
-            raise Misconfigured(
-                f"cannot keep standard input in {room} ({error.strerror}), where it is checked: "
-                "make room there, or name a folder with room (TMPDIR)"
-            ) from error
-        yield [path]
-
-
 def _told(found: Restored, namespace: str) -> dict[str, Any]:
     last = found.chain[-1]
     return {
         "id": last.header.id,
         "namespace": namespace,
         "identity": str(found.identity),
-        "cut": options.moment(last.summary.cut_ms),
+        "cut": rfc3339(last.summary.cut_ms),
         "sequences": found.positions.sequences,
         "learned": found.learned,
         "items": found.positions.items,

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from service.api.times import rfc3339
 from service.cli import options
+from service.cli.operators.given_backups import given_backups, is_standard_input
 from service.cli.options import say
-from service.store.backup.chain import Checked, checked, named_files
+from service.store.backup.chain import Checked, checked
 from service.store.backup.container import BadBackup
 
 app = options.verb()
@@ -21,14 +23,18 @@ def verify(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="A whole backup and those that continue it, in order; a folder: its latest chain.",
+            help="A whole backup and those that continue it, in order; a folder: its latest chain; "
+            "- for standard input.",
         ),
     ],
     as_json: options.Json = False,
 ) -> None:
     """Read backups to their ends and check every byte; the exit code is 1 if one is not whole."""
     try:
-        found = [_told(one) for one in checked(named_files(files))]
+        with given_backups(files) as paths:
+            found = [_told(one) for one in checked(paths)]
+        if is_standard_input(files):
+            found[0]["path"] = "-"
     except BadBackup as error:
         if as_json:
             typer.echo(json.dumps({"whole": False, "detail": str(error)}))
@@ -51,7 +57,7 @@ def _told(one: Checked) -> dict[str, Any]:
         "namespace": one.header.namespace,
         "identity": one.header.identity,
         "written_by": one.header.written_by,
-        "cut": options.moment(one.summary.cut_ms),
+        "cut": rfc3339(one.summary.cut_ms),
         "sequences": one.summary.sequences,
         "items": one.summary.items,
         "written": one.summary.written,

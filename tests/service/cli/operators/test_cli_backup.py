@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -128,3 +129,36 @@ def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back():
 def test_a_schedule_that_is_no_cron_is_refused():
     with pytest.raises(Misconfigured, match="--schedule"):
         verb._at_times("soon", lambda: None)
+
+
+API_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_times_for_programs_are_those_of_the_api(environment, folder):
+    backup, _ = taken(folder, environment)
+    whole = json.loads(hedgerow("verify", str(folder), "--json", **environment).stdout)
+    elsewhere = environment | {"HEDGEROW_NAMESPACE": f"{environment['HEDGEROW_NAMESPACE']}-b"}
+    done = hedgerow("restore", str(folder), "--json", **elsewhere)
+    restored = json.loads(done.stdout)
+    assert {backup["cut"], restored["cut"], whole["backups"][0]["cut"]} == {backup["cut"]}
+    assert API_TIME.fullmatch(str(backup["cut"]))
+    [act] = json.loads(hedgerow("audit", "--json", **elsewhere).stdout)
+    assert act["act"] == "restore"
+    assert API_TIME.fullmatch(act["time"])
+
+
+def test_a_backup_is_verified_as_it_arrives(environment, folder):
+    first, _ = taken(folder, environment)
+    content = Path(str(first["path"])).read_bytes()
+
+    def verified(given: bytes) -> tuple[int, dict[str, object]]:
+        command = [*COMMAND, "verify", "-", "--json"]
+        done = subprocess.run(command, input=given, capture_output=True, check=False, timeout=60)
+        return done.returncode, json.loads(done.stdout)
+
+    code, told = verified(content)
+    assert (code, told["whole"]) == (0, True)
+    [one] = told["backups"]
+    assert (one["id"], one["path"]) == (first["id"], "-")
+    code, told = verified(content[:-1])
+    assert (code, told["whole"]) == (1, False)
