@@ -26,7 +26,7 @@ def audit(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """List what operators did: keys, models, trainings, deletions, restores, and how each ended."""
+    """List what operators did: keys, models, deletions, backups, exports, and how each ended."""
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as url, connect(url, role="audit") as client:
         found = Audit(client, settings.namespace).entries(limit)

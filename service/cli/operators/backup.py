@@ -21,6 +21,7 @@ from service.cron import cron_problem, moment_before
 from service.errors import Misconfigured, ServiceError
 from service.settings import Settings
 from service.settings_loading import load_settings
+from service.store.audit import acting
 from service.store.backup.chain import checked, in_folder, named, written
 from service.store.backup.container import BadBackup
 from service.store.backup.taking import Backup, Contents, note
@@ -144,8 +145,10 @@ def _take(settings: Settings, place: Place) -> dict[str, Any]:
             contents=contents,
             progress=lambda keys: show(f"{keys:,} keys"),
         )
-        with _opened(place.path) as out:
+        # noted behind the moment of the backup, which does not hold its own entry
+        with acting(client, settings.namespace, "backup") as about, _opened(place.path) as out:
             header, summary, n_bytes = taking.take(out)
+            about["backup"] = header.id
     return {
         "id": header.id,
         "parent": header.parent,

@@ -18,6 +18,10 @@ from service.files.export import export as histories
 from service.files.feedback import FeedbackLine
 from service.settings import Settings
 from service.settings_loading import load_settings
+from service.store.audit import acting
+from service.store.connection import connect
+from service.store.namespace import refuse_half_restored
+from service.store.namespaces import contents
 from service.store.server.opening import open_store
 
 Format = Literal["ndjson", "csv"]
@@ -42,9 +46,14 @@ def export(
     `hedgerow serve`, which need not run.
     """
     settings = load_settings(data_dir=data_dir)
-    # open the store first: an existing file must not be emptied for nothing
-    with open_store(settings) as url, _opened(output) as out:
-        users, events = asyncio.run(_write(settings, url, out, form))
+    # look at the store first: an existing file must not be emptied for nothing
+    name = settings.namespace
+    with open_store(settings) as url, connect(url, role="export") as client:
+        refuse_half_restored(client, name)
+        contents(client, name)
+        with acting(client, name, "export") as about, _opened(output) as out:
+            users, events = asyncio.run(_write(settings, url, out, form))
+            about |= {"users": str(users), "events": str(events)}
     say(f"{events:,} events of {users:,} users")
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +14,10 @@ from service.cli import options
 from service.cli.options import say
 from service.errors import Misconfigured
 from service.settings_loading import load_settings
+from service.store.audit import acting
 from service.store.connection import Client, connect
 from service.store.identity.memory import Memory
-from service.store.namespace import scale_text
+from service.store.namespace import read_namespace, scale_text
 from service.store.namespaces import Contents, contents, delete_namespace
 from service.store.namespaces import namespaces as all_of
 from service.store.server.opening import open_store
@@ -53,6 +54,7 @@ def delete(
 
     It is refused while a learner or trainer works for the namespace.
     """
+    settings = load_settings(data_dir=data_dir)
     with _store(data_dir) as client:
         found = contents(client, name)
         if not yes:
@@ -60,9 +62,17 @@ def delete(
                 f"this deletes {found.users:,} users with their histories and {found.items:,} "
                 "items for ever: add --yes to confirm (`hedgerow export` saves the histories)"
             )
-        deleted = delete_namespace(client, name)
-        Memory(load_settings(data_dir=data_dir).data_dir).forget(name)
+        with _noted(client, settings.namespace, name):
+            deleted = delete_namespace(client, name)
+        Memory(settings.data_dir).forget(name)
     say(f"the namespace {name} is deleted, {deleted:,} keys")
+
+
+def _noted(client: Client, noting: str, name: str) -> AbstractContextManager[object]:
+    """Note a deletion in the namespace of the settings: the log of the deleted one goes with it."""
+    if noting == name or read_namespace(client, noting) is None:
+        return nullcontext()
+    return acting(client, noting, "deleteNamespace", deleted=name)
 
 
 @contextmanager

@@ -162,3 +162,23 @@ def test_a_backup_is_verified_as_it_arrives(environment, folder):
     assert (one["id"], one["path"]) == (first["id"], "-")
     code, told = verified(content[:-1])
     assert (code, told["whole"]) == (1, False)
+
+
+def test_what_is_carried_out_of_a_store_is_noted(environment, folder):
+    backup, _ = taken(folder, environment)
+    target = str(folder / "histories")
+    assert hedgerow("export", "--output", target, **environment).returncode == 0
+    spare = f"{environment['HEDGEROW_NAMESPACE']}-b"
+    elsewhere = environment | {"HEDGEROW_NAMESPACE": spare}
+    assert hedgerow("restore", str(folder), **elsewhere).returncode == 0
+    # its own log goes with a namespace: the deletion is in that of the settings
+    assert hedgerow("namespaces", "delete", spare, "--yes", **environment).returncode == 0
+    acts = json.loads(hedgerow("audit", "--json", **environment).stdout)
+    assert [(act["act"], act["about"], act["who"], act["result"]) for act in acts] == [
+        ("deleteNamespace", {"deleted": spare}, "command line", "done"),
+        ("export", {"users": "0", "events": "0"}, "command line", "done"),
+        ("backup", {"backup": backup["id"]}, "command line", "done"),
+    ]
+    name = environment["HEDGEROW_NAMESPACE"]
+    assert hedgerow("namespaces", "delete", name, "--yes", **environment).returncode == 0
+    assert "no namespace" in hedgerow("audit", **environment).stderr
