@@ -9,8 +9,9 @@ import numpy as np
 
 from core.interactions import Interactions
 from core.splits import split_within_users
-from core.stack.choices import Choice, choices_of
-from core.stack.guard import Guarded, guarded
+from core.stack.balance import balanced
+from core.stack.guard import Guarded
+from core.stack.lists import Candidates, Lists, lists_of
 from core.types import I32, I64
 from service.evaluation.rankers import asker_of, families_that_rank, settled
 from service.evaluation.stacking import weights_of
@@ -19,16 +20,18 @@ from service.ranking.asker import Asker
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.stack import Stack, candidates, score_columns, signal_names
+from service.ranking.strategies import POPULAR, Strategy
 from service.training.all_families.settled import Settled
 from service.training.data.material import Material
 
 OnProgress = Callable[[str, float], None]
-HELD_OUT, TILT, MOST = 0.1, 0.3, 8_000
-"""Share of the training pairs by which weights are chosen, and the most pairs that are judged.
-
-TILT is the exponent of an item's count in its chance to be held out, for a random half of the
-users: future pairs are not a random sample of past ones, for weights as for the families' settings.
-"""
+HELD_OUT, TILT = 0.2, 0.3
+"""Share of the training pairs by which weights are chosen, and the exponent of an item's count in
+its chance to be held out for the second sample."""
+USERS, EVENTS = 3_000, 6_000
+"""Most lists that are measured, and most pairs that are learned from, in each of the two ways."""
+REPEATS = 4
+"""Most samples that are taken in each way."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,12 @@ class FittedStack:
         """Return the lists (users, k) of some users; -1 at the end."""
         ids, allowed = np.full((users.size, k), -1, np.int32), np.ones(train.n_items, np.bool_)
         askers = prepared(self.stack.rankers, train, users, partial(_asker, train))
+        popular = next(one for one in self.stack.rankers if one.strategy == POPULAR)
         for at, asker in enumerate(askers):
-            items, _ = self.stack.best(asker, Pool(allowed, asker.preferences.seen), k)
+            pool = Pool(allowed, asker.preferences.seen)
+            # as in service: people whom no ranker knows get the popular items
+            able = self.stack if any(one.knows(asker) for one in self.stack.rankers) else popular
+            items = able.best(asker, pool, k)[0]
             ids[at, : items.size] = items
         return ids
 
@@ -74,35 +81,51 @@ def _judged(
 ) -> Guarded:
     """Learn the weights from held-out pairs, by models that have not learned these."""
     rng = np.random.default_rng([seed, 3])
-    tilt = np.where(rng.random(data.pairs.n_users) < 0.5, TILT, 0.0)
-    known, held = split_within_users(data.pairs, HELD_OUT, rng, tilt)
-    rankers = [one.ranker(Material(known)) for one in found]
-    events = _events(rankers, known, _sample(held, rng), on_progress)
-    return guarded(choices_of(events), signal_names(rankers), score_columns(rankers), rng)
+    plain, names, scores = _lists(found, data.pairs, 0.0, rng, on_progress)
+    tilted, _, _ = _lists(found, data.pairs, TILT, rng, on_progress)
+    return balanced((plain, tilted), names, scores, EVENTS, rng)
 
 
-def _sample(held: Interactions, rng: np.random.Generator) -> Interactions:
-    """Return at most MOST pairs, the same number of each user as far as they have so many."""
-    order = np.lexsort((rng.random(len(held)), held.user_ix))
-    turn = np.empty(len(held), np.int64)
-    turn[order] = np.arange(len(held)) - np.repeat(held.ptr[:-1], held.user_counts)
-    first = np.lexsort((rng.random(len(held)), turn))[:MOST]
-    return held.keep(np.isin(np.arange(len(held)), first))
+def _lists(
+    found: Sequence[Settled],
+    pairs: Interactions,
+    tilt: float,
+    rng: np.random.Generator,
+    on_progress: OnProgress,
+) -> tuple[Lists, Sequence[str], Mapping[Strategy, int]]:
+    """Hold pairs out; return the lists of some users, the names of all signals, and the scores'.
+
+    Of few users several samples are taken.
+    """
+    several = int((pairs.user_counts > 1).sum())
+    times = min(max(-(-USERS // max(several, 1)), 1), REPEATS)
+    parts: list[Candidates] = []
+    rankers: list[Ranker] = []
+    for _ in range(times):
+        known, held = split_within_users(pairs, HELD_OUT, rng, tilt)
+        rankers = [one.ranker(Material(known)) for one in found]
+        users = np.flatnonzero(held.user_counts)
+        if users.size > USERS // times:
+            users = np.sort(rng.choice(users, USERS // times, replace=False))
+        parts += _candidates(rankers, known, held, users, on_progress)
+    return lists_of(parts), signal_names(rankers), score_columns(rankers)
 
 
-def _events(
-    rankers: Sequence[Ranker], known: Interactions, held: Interactions, on_progress: OnProgress
-) -> Iterator[Choice]:
-    """Yield an event for each held-out pair; the user's others are not to choose from."""
+def _candidates(
+    rankers: Sequence[Ranker],
+    known: Interactions,
+    held: Interactions,
+    users: I64,
+    on_progress: OnProgress,
+) -> Iterator[Candidates]:
+    """Yield the candidates of each user, and which of them were held out."""
     allowed = np.ones(known.n_items, np.bool_)
-    users = np.flatnonzero(held.user_counts)
     askers = prepared(rankers, known, users, partial(_asker, known))
     for at, (user, asker) in enumerate(zip(users.tolist(), askers, strict=True)):
         found = candidates(rankers, asker, Pool(allowed, asker.preferences.seen))
         own = held.item_ix[held.ptr[user] : held.ptr[user + 1]]
-        for item in own.tolist():
-            kept = (found.items == item) | ~np.isin(found.items, own)
-            yield found.only(kept).taken(item, asker.preferences.item_ix.size)
+        wanted, length = np.isin(found.items, own), asker.preferences.item_ix.size
+        yield Candidates(user, found.signals, wanted, own.size, length)
         if at % 1000 == 0:
             on_progress("weighing", at / users.size)
 
