@@ -9,6 +9,8 @@ from typing import Self
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from service.ending import end_process, end_with_parent
 from service.store.server.program import find_server
@@ -31,8 +33,7 @@ class GivenServer:
             "appendonly": "yes",
             "appendfsync": "no",
         }
-        named = {name.replace("_", "-"): value for name, value in options.items()}
-        self._options = usual | ports | (tls.options if tls else {}) | named
+        self._options = usual | ports | (tls.options if tls else {}) | _named(options)
         self.socket_url = f"unix://{directory / 's'}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -43,9 +44,10 @@ class GivenServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def start(self) -> None:
+    def start(self, **more: str) -> None:
         """Start it, and wait until it takes connections; it may still read its files."""
-        words = [word for name, value in self._options.items() for word in (f"--{name}", value)]
+        options = self._options | _named(more)
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
         self._process = subprocess.Popen(
             [find_server(), *words],
             stdout=subprocess.DEVNULL,
@@ -60,15 +62,12 @@ class GivenServer:
             end_process(self._process)
             self._process = None
 
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-
     def admin(self) -> "redis.Redis[bytes]":
         """A client that may do everything, by its unix socket."""
         return redis.Redis(
-            unix_socket_path=self.socket_url.removeprefix("unix://"), password=self._password
+            unix_socket_path=self.socket_url.removeprefix("unix://"),
+            password=self._password,
+            retry=Retry(NoBackoff(), 0),
         )
 
     def url(self, who: str = "", host: str = "127.0.0.1") -> str:
@@ -120,6 +119,10 @@ class Certificates:
         about = ["-days", "2", "-subj", f"/CN=hedgerow test {name}"]
         command = ["openssl", "req", "-x509", *key, *out, *about, *added, *(more or [])]
         subprocess.run(command, check=True, capture_output=True)
+
+
+def _named(options: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in options.items()}
 
 
 def free_port() -> int:

@@ -1,14 +1,21 @@
 """The whole service with a server of the operator's: few rights, a failover, a long start."""
 
+import os
 import re
+import signal
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
+import redis
 
 from service.cli.clients.watching import watch
+from service.processes.child import ServiceProcess
 from tests.docs.pages import ROOT
 from tests.given_server import Certificates, GivenServer, needs_tls
-from tests.service.running import hedgerow, logged, service
+from tests.server import wait_until
+from tests.service.running import hedgerow, logged, service, started
 
 pytestmark = pytest.mark.flow
 
@@ -17,6 +24,9 @@ EVENTS = [
     for n in range(40)
     for m in range(1, 9)
 ]
+SLOWLY = {"key_load_delay": "20000", "loading_process_events_interval_bytes": "1024"}
+"""Options with which a server takes 20 ms for each key of its file."""
+PADDING = {f"padding:{n}": "" for n in range(2_000)}
 PAGE = ROOT / "docs" / "how-to" / "run-for-real.md"
 
 
@@ -53,3 +63,97 @@ def test_the_documented_rights_are_enough_for_all_that_the_service_does(tmp_path
                 assert said.returncode == 0, said.stderr
             assert "permission" not in hedgerow("doctor", **variables).stderr
     assert not [event for event in logged(running) if "permission" in str(event)]
+
+
+def answers(running: ServiceProcess, method: str, path: str, body: Any = None) -> Any:
+    """Send one request as it is; returns the response."""
+    return httpx.request(method, running.url + path, json=body, timeout=30)
+
+
+def accepts(running: ServiceProcess) -> bool:
+    """Whether `/readyz` says that the service takes writes; a problem says that it does not."""
+    return bool(answers(running, "GET", "/readyz").json().get("accepting"))
+
+
+def test_while_the_server_is_a_replica_reads_go_on_and_writes_are_refused(tmp_path: Path) -> None:
+    with (
+        GivenServer(tmp_path / "a") as store,
+        GivenServer(tmp_path / "b") as other,
+        store.admin() as a,
+        other.admin() as b,
+        service(tmp_path, redis_url=store.url()) as running,
+        running.client() as client,
+    ):
+        running.wait_until_ready(client)
+        client.wait_until_learned(client.post("/v1/events", EVENTS)["sequence"])
+        wait_until(lambda: client.get("/v1/popular")["items"])
+        b.replicaof("127.0.0.1", str(store.port))
+        wait_until(lambda: b.info("replication").get("master_link_status") == "up")
+        # a failover: the other is the primary now, and the address still leads to this one
+        b.replicaof("NO", "ONE")
+        a.replicaof("127.0.0.1", str(other.port))
+        wait_until(lambda: a.info("replication").get("master_link_status") == "up")
+        wait_until(lambda: not accepts(running))
+        refused = answers(running, "POST", "/v1/events", EVENTS[0])
+        assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+        assert refused.headers["retry-after"] == "1"
+        assert "a read-only replica" in answers(running, "GET", "/readyz").json()["warning"]
+        for path in ("/v1/popular", "/v1/users/u3/recommendations", "/v1/users/u3/ratings"):
+            assert answers(running, "GET", path).json()["items"]
+        # a process that has to start meanwhile reads, too
+        [pid] = started(running)["api-0"]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: len(started(running)["api-0"]) > 1)
+        wait_until(lambda: client.get("/v1/users/u3/ratings")["items"])
+
+        a.replicaof("NO", "ONE")
+        wait_until(lambda: accepts(running))
+        sequence = client.post("/v1/events", EVENTS[0] | {"item": "later"})["sequence"]
+        client.wait_until_learned(sequence)
+        assert "later" in [one["item"] for one in client.get("/v1/users/u0/ratings")["items"]]
+
+
+def test_a_server_that_loads_its_files_is_waited_for(tmp_path: Path) -> None:
+    with GivenServer(tmp_path / "store") as store:
+        with (
+            service(tmp_path, redis_url=store.url()) as running,
+            running.client() as client,
+            store.admin() as admin,
+        ):
+            running.wait_until_ready(client)
+            client.wait_until_learned(client.post("/v1/events", EVENTS)["sequence"])
+            wait_until(lambda: client.get("/v1/popular")["items"])
+            admin.mset(PADDING)
+            # only a snapshot in the file is read with breaks in which the server answers
+            admin.bgrewriteaof()
+            wait_until(lambda: not admin.info("persistence")["aof_rewrite_in_progress"])
+            store.stop()
+            store.start(**SLOWLY)
+            wait_until(lambda: says_loading(admin))
+            wait_until(lambda: not accepts(running))
+            refused = answers(running, "POST", "/v1/events", EVENTS[0])
+            assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+            assert refused.headers["retry-after"] == "1"
+            assert answers(running, "GET", "/v1/popular").status_code == 200
+            assert says_loading(admin), "the server was ready too early for this test"
+            admin.config_set("key-load-delay", 0)
+            wait_until(lambda: accepts(running))
+        store.stop()
+        store.start(**SLOWLY)
+        with store.admin() as admin, service(tmp_path, redis_url=store.url()) as again:
+            admin.config_set("key-load-delay", 0)
+            with again.client() as client:
+                again.wait_until_ready(client)
+                assert client.get("/v1/users/u3/ratings")["items"]
+        assert "store_loading" in [event["event"] for event in logged(again)]
+
+
+def says_loading(admin: "redis.Redis[bytes]") -> bool:
+    """Whether the server answers that it loads its files."""
+    try:
+        admin.ping()
+    except redis.exceptions.BusyLoadingError:
+        return True
+    except redis.exceptions.ConnectionError:
+        pass
+    return False
