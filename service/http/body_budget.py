@@ -1,7 +1,7 @@
 """The bytes of request bodies that an api process holds at one time, of all clients together."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 from service.errors import Overloaded
 
@@ -10,7 +10,7 @@ FREE_BYTES = 16 << 10
 
 
 class Held:
-    """What one request holds."""
+    """What one request holds, until it is answered."""
 
     def __init__(self, budget: "BodyBudget") -> None:
         self._budget = budget
@@ -20,9 +20,22 @@ class Held:
     def add(self, n: int) -> None:
         """Count ``n`` more bytes; raise Overloaded if the process holds too many."""
         self._received += n
-        more = max(self._received - FREE_BYTES, 0) - self.counted
+        if self._received <= FREE_BYTES:
+            return
+        more = self._received - FREE_BYTES - self.counted
         self._budget.take(more)
         self.counted += more
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._budget.held -= self.counted
 
 
 class BodyBudget:
@@ -32,14 +45,9 @@ class BodyBudget:
         self._most = most
         self.held = 0
 
-    @contextmanager
-    def holding(self) -> Iterator[Held]:
-        """Count the body of a request until the request is answered."""
-        held = Held(self)
-        try:
-            yield held
-        finally:
-            self.held -= held.counted
+    def holding(self) -> Held:
+        """Count the body of a request until the request is answered: to be used by ``with``."""
+        return Held(self)
 
     def take(self, n: int) -> None:
         """Count bytes; raise Overloaded beyond the bound."""

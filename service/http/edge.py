@@ -55,7 +55,7 @@ class Edge:
             if message["type"] == "http.response.start":
                 started = True
                 given = message.get("headers", ())
-                is_page = any(name == CSP for name, _ in given)
+                is_page = CSP in dict(given)
                 policy = () if is_page else (NO_CONTENT,)
                 stale = _stale(self._away_s())
                 message["headers"] = [*given, header, *more, *stale, *policy, *SECURITY_HEADERS]

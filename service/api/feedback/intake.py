@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from service.api.feedback.schemas import (
     Fault,
     Feedback,
@@ -209,7 +211,7 @@ class Intake:
 
 
 def _warnings(index: int, event: Feedback, row: Row) -> list[Warned]:
-    if row.source or (warning := source_warning(event)) is None:
+    if event.rec_id is UNSET or row.source or (warning := source_warning(event)) is None:
         return []
     return [Warned(index, *warning)]
 

@@ -149,10 +149,12 @@ class Rules:
 
     def _time_fault(self, event: Feedback) -> Fault | None:
         time = event.timestamp
-        if time is UNSET or self.are_dated([time]):
+        if time is UNSET:
             return None
         if not is_moment(time):
             return "invalid_event", "`timestamp` must lie in the years 1 to 9999 of UTC"
+        if milliseconds(time) <= now_ms() + self.ahead_ms:
+            return None
         return "future_timestamp", (
             f"`timestamp` means {rfc3339(milliseconds(time))}, which lies more than "
             f"{self.ahead_ms / 1_000:g} s ahead of the service's clock: correct it (is the "
@@ -198,6 +200,8 @@ class Rules:
 
 def placed(event: Feedback) -> bytes:
     """Return where an event happened, as the log keeps it: what it says itself, and its list."""
+    if event.context is UNSET and event.rec_id is UNSET:
+        return b""
     own = {} if event.context is UNSET else event.context
     if event.rec_id is UNSET or len(event.rec_id) <= LENGTH:
         return packed_context(own)
