@@ -211,6 +211,8 @@ def _columns(entry: Entry, last: int, skip: int, index: dict[str, int]) -> tuple
 
 def _sighting(entry: Entry, skip: int, window: DedupeWindow) -> Sighting | None:
     """Show the window the ids of an entry's events after the first ``skip``."""
+    if not entry.digests:
+        return None
     has = (entry.flags & HAS_DIGEST) != 0
     digests = np.frombuffer(entry.digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES)
     digests = digests[int(np.count_nonzero(has[:skip])) :]

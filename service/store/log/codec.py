@@ -7,7 +7,7 @@ of entry S has sequence S - n + 1 + i.
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import accumulate, compress, pairwise
 from typing import Any, NewType
 
 import numpy as np
@@ -122,17 +122,16 @@ def decode(packed: bytes) -> Entry:
     magic, n, n_users, n_digest_bytes, appended_ms = _HEADER.unpack_from(packed)
     lengths = np.frombuffer(packed, "<u2", n_users, _HEADER.size)
     at = _HEADER.size + 2 * n_users
-    ends = (at + np.cumsum(lengths, dtype=np.int64)).tolist()
-    starts = [at, *ends[:-1]]
-    users = tuple(packed[a:b].decode() for a, b in zip(starts, ends, strict=False))
+    bounds = list(accumulate(lengths.tolist(), initial=at))
+    users = tuple([packed[a:b].decode() for a, b in pairwise(bounds)])
     columns: list[Any] = []
-    at = ends[-1] if ends else at
+    at = bounds[-1]
     for kind in _COLUMNS:
         columns.append(np.frombuffer(packed, kind, n, at))
         at += columns[-1].nbytes
     user_ix, item, value, time_ms, kinds, flags = columns
     end = at + n_digest_bytes
-    sourced = int(np.count_nonzero(flags & HAS_SOURCE)) if magic != _MAGIC else 0
+    sourced = 0 if magic == _MAGIC else int(np.count_nonzero(flags & HAS_SOURCE))
     contexts_at = end + SOURCE_BYTES * sourced
     n_contexts = int(np.count_nonzero(flags & HAS_CONTEXT)) if magic == _MAGIC_WITH_CONTEXTS else 0
     contexts, ends_at = _contexts(packed, contexts_at, n_contexts)
