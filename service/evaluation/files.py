@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from core.batch.content.encoder import Described
+from core.batch.content.encoder_fit import encoder_of
 from core.errors import DataError
 from core.interactions import Interactions, from_pairs
 from core.types import I64
-from service.files.features import read_features, read_links
+from service.files.features import encoded, read_features, read_links, read_rows
 from service.files.ratings import Ratings
 from service.training.data.material import Material
 
@@ -77,16 +80,34 @@ def joined(train: Ratings, test: Ratings) -> Pairs:
 
 def material(pairs: Pairs, side: SideFiles) -> Material:
     """Return the training pairs with the side information of users and items."""
+    items, described = (None, None) if side.items is None else item_side(side.items, pairs.items)
     return Material(
         pairs.train,
         user_features=None
         if side.users is None
         else read_features(side.users, "user", pairs.users),
         links=None if side.graph is None else read_links(side.graph, pairs.users),
-        item_features=None
-        if side.items is None
-        else read_features(side.items, "item", pairs.items),
+        item_features=items,
+        described=described,
     )
+
+
+def item_side(path: Path, numbers: dict[str, int]) -> tuple[sp.csr_array, Described]:
+    """Return the features of items, and what a file says of them as their documents would."""
+    rows = read_rows(path, "item", numbers)
+    bodies = [*map(_body, rows)]
+    encoder = encoder_of(bodies)
+    return encoded(rows), Described(encoder, encoder.transform(bodies))
+
+
+def _body(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of an item: the column ``categories`` holds no feature."""
+    features = {name: value for name, value in row.items() if name != "categories"}
+    found = row.get("categories", [])
+    return {
+        "categories": found if isinstance(found, list) else [str(found)],
+        "features": features,
+    }
 
 
 def side_coverage(data: Material) -> dict[str, dict[str, dict[str, int]]]:

@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 
 from core import ranking_metrics
+from core.batch.content.encoder import Described
+from core.batch.content.encoder_fit import encoder_of
+from core.errors import ConfigError
 from core.interactions import from_pairs
 from core.ranking_metrics import Hits
 from core.stack.guard import Guarded
 from core.types import I32
+from service.evaluation.files import item_side
 from service.evaluation.questions import Division, Exam, Part, Questions, exam
 from service.evaluation.rankers import askers, families_that_rank, listed, settled
 from service.evaluation.stacking import learned, weights_of
-from service.files.features import read_features
 from service.files.ratings import Ratings
 from service.ranking.asker import Asker
+from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.stack import Stack
@@ -39,7 +43,7 @@ class NextOptions:
     model: Strategy = MIXTURE
     division: Division = field(default_factory=Division)
     items: Path | None = None
-    """A file of items' features."""
+    """A file of items' features, for families that read them."""
     budget_s: float = 120.0
     seed: int = 0
 
@@ -86,8 +90,7 @@ def _contest(
     papers: Exam, train: Ratings, request: NextOptions, on_progress: OnProgress
 ) -> Contest:
     """Choose settings and weights on the part for choosing; fit to all that may be learned."""
-    mixed = request.model == MIXTURE
-    names = [name for name in families_that_rank() if mixed or name in {request.model, POPULAR}]
+    mixed, names = request.model == MIXTURE, _names(request)
     choosing = _material(papers.choosing, train, request)
     _compile(names)
     begun = perf_counter()
@@ -111,6 +114,19 @@ def _contest(
     )
 
 
+def _names(request: NextOptions) -> list[Strategy]:
+    """Return the families to fit; refuse a file that does not fit the model."""
+    model, described = request.model, request.items is not None
+    families = families_that_rank(described=described)
+    if model == MIXTURE:
+        return families
+    if model not in families:
+        raise ConfigError(f"{model} ranks by what is said of items: give --items")
+    if described and not FAMILIES[model].reads_item_features:
+        raise ConfigError(f"{model} cannot use --items: leave it out, or use content or mixture")
+    return [name for name in families if name in {model, POPULAR}]
+
+
 def _stacked(
     found: Sequence[Settled],
     choosing: Material,
@@ -131,14 +147,17 @@ def _stacked(
 
 def _material(part: Part, train: Ratings, request: NextOptions) -> Material:
     items = {item: ix for ix, item in enumerate(train.item_ids)}
-    features = None if request.items is None else read_features(request.items, "item", items)
-    return Material(part.pairs, item_features=features, steps=part.learned)
+    described = None if request.items is None else item_side(request.items, items)[1]
+    return Material(part.pairs, described=described, steps=part.learned)
 
 
 def _compile(names: Sequence[Strategy]) -> None:
     """Compile the kernels on tiny data, so that measured times exclude compilation."""
     users, items = np.array([0, 0, 1]), np.array([0, 1, 1])
-    tiny = Material(from_pairs(users, items, time=items))
+    said = [{"categories": ["any"]}] * 2
+    encoder = encoder_of(said)
+    described = Described(encoder, encoder.transform(said))
+    tiny = Material(from_pairs(users, items, time=items), described=described)
     for one in settled(names, tiny, 0.0, 0, lambda share: None):
         Settled.ranker(one, tiny)
 

@@ -27,8 +27,11 @@ from service.training.searching import FEWEST_TO_SEARCH, searchable
 OnShare = Callable[[float], None]
 
 
-def families_that_rank(*, ordered: bool = True) -> list[Strategy]:
-    """Return the families that an evaluation can fit to pairs, or to events in order."""
+def families_that_rank(*, ordered: bool = True, described: bool = False) -> list[Strategy]:
+    """Return the families that an evaluation can fit to pairs, or to events in order.
+
+    With ``described``, also those that read what is said of items alone.
+    """
     counted = {name for name in COUNTED if ordered or name != NEXT}
     return [
         family.strategy
@@ -37,7 +40,7 @@ def families_that_rank(*, ordered: bool = True) -> list[Strategy]:
         or (
             family.trained
             and not family.reads_user_features
-            and not family.reads_item_features
+            and (described or not family.reads_item_features)
             and (ordered or not family.reads_order)
         )
     ]

@@ -38,6 +38,8 @@ def prepared(
 ) -> Iterator[Asker]:
     """Yield these users as askers; the history of each is a row of ``pairs``, and seen."""
     able = [one for one in rankers if isinstance(one, FoldIn | ByNeighbours)]
+    # not every item has a place
+    able = [one for one in able if not one.family.places_items]
     for first in range(0, users.size, at_once):
         block = users[first : first + at_once]
         rows = pairs.rows(block)

@@ -90,12 +90,13 @@ def _of_mixture(
 ) -> dict[str, Any]:
     if request.given:
         raise ConfigError("--set fixes a setting of one model: name it with --model, too")
-    files = {"users": data.user_features, "graph": data.links, "items": data.item_features}
+    files = {"users": data.user_features, "graph": data.links}
     for name in (name for name, read in files.items() if read is not None):
         raise ConfigError(f"mixture cannot use --{name}: leave it out, or name a --model")
     _check_searchable(request, data)
     fitted = fit_stack(data, request.budget_s, request.seed, on_progress)
     more = {
+        **side_coverage(data),
         "search_seconds": fitted.search_seconds,
         "fit_seconds": fitted.fit_seconds,
         "epochs": 0,

@@ -59,7 +59,7 @@ class FittedStack:
 
 def fit_stack(data: Material, budget_s: float, seed: int, on_progress: OnProgress) -> FittedStack:
     """Search settings on all pairs, learn weights from some of them, and fit to all."""
-    names = families_that_rank(ordered=data.order is not None)
+    names = families_that_rank(ordered=data.order is not None, described=data.described is not None)
     begun = perf_counter()
     found = settled(names, data, budget_s, seed, lambda share: on_progress("searching", share))
     searched = perf_counter()
@@ -81,14 +81,14 @@ def _judged(
 ) -> Guarded:
     """Learn the weights from held-out pairs, by models that have not learned these."""
     rng = np.random.default_rng([seed, 3])
-    plain, names, scores = _lists(found, data.pairs, 0.0, rng, on_progress)
-    tilted, _, _ = _lists(found, data.pairs, TILT, rng, on_progress)
+    plain, names, scores = _lists(found, data, 0.0, rng, on_progress)
+    tilted, _, _ = _lists(found, data, TILT, rng, on_progress)
     return balanced((plain, tilted), names, scores, EVENTS, rng)
 
 
 def _lists(
     found: Sequence[Settled],
-    pairs: Interactions,
+    data: Material,
     tilt: float,
     rng: np.random.Generator,
     on_progress: OnProgress,
@@ -97,13 +97,14 @@ def _lists(
 
     Of few users several samples are taken.
     """
-    several = int((pairs.user_counts > 1).sum())
+    several = int((data.pairs.user_counts > 1).sum())
     times = min(max(-(-USERS // max(several, 1)), 1), REPEATS)
     parts: list[Candidates] = []
     rankers: list[Ranker] = []
     for _ in range(times):
-        known, held = split_within_users(pairs, HELD_OUT, rng, tilt)
-        rankers = [one.ranker(Material(known)) for one in found]
+        known, held = split_within_users(data.pairs, HELD_OUT, rng, tilt)
+        learned = Material(known, described=data.described)
+        rankers = [one.ranker(learned) for one in found]
         users = np.flatnonzero(held.user_counts)
         if users.size > USERS // times:
             users = np.sort(rng.choice(users, USERS // times, replace=False))

@@ -13,14 +13,29 @@ from core.features import EncoderFit
 from core.types import I64
 from service.files.opening import LONGEST_ROW, BadFile, FileLines, opened, other_separator
 
+Rows = list[dict[str, Any]]
+"""Features by name."""
+
 
 def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_array:
-    """Return one row of features in 0..1 for each of ``numbers``; other rows are left out.
+    """Return one row of features in 0..1 for each of ``numbers``, see ``read_rows``."""
+    return encoded(read_rows(path, named, numbers))
+
+
+def encoded(rows: Rows) -> sp.csr_array:
+    """Return features as columns of numbers in 0..1."""
+    fit = EncoderFit(np.random.default_rng(0))
+    fit.add(rows)
+    return fit.encoder().transform(rows)
+
+
+def read_rows(path: Path, named: str, numbers: dict[str, int]) -> Rows:
+    """Return the features of each of ``numbers``; other rows are left out.
 
     The column ``named`` (user or item) holds the ids. Other columns are features: numbers, texts,
     or several texts joined by |. An empty cell is not a feature.
     """
-    documents: list[dict[str, Any]] = [{} for _ in numbers]
+    documents: Rows = [{} for _ in numbers]
     any_known = False
     for row in table_rows(path, named):
         if (at := numbers.get(row[named])) is not None:
@@ -30,9 +45,7 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
             }
     if not any_known:
         raise BadFile(path, f"no row has the id of a known {named}: check the ids")
-    fit = EncoderFit(np.random.default_rng(0))
-    fit.add(documents)
-    return fit.encoder().transform(documents)
+    return documents
 
 
 def read_links(path: Path, numbers: dict[str, int]) -> I64:

@@ -16,7 +16,7 @@ from service.files.ratings import Ratings, read_ratings
 from service.ranking.strategies import MIXTURE
 from service.settings_loading import nearest
 
-MODELS = [MIXTURE, *families_that_rank()]
+MODELS = [MIXTURE, *families_that_rank(described=True)]
 
 
 def _known(model: str) -> str:
@@ -59,7 +59,10 @@ Repeats = Annotated[bool, typer.Option("--repeats", help="Seen items may come ag
 TiesName = Annotated[
     Ties, typer.Option(help="Order of events of the same time: that of the file, or random")
 ]
-ItemsFile = Annotated[Path | None, typer.Option(help="CSV of items' features: item,...")]
+ItemsFile = Annotated[
+    Path | None,
+    typer.Option(help="CSV of items' features, for the mixture and content: item,..."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of ties, samples, searches and fits")]
 
 

@@ -60,7 +60,8 @@ UsersFile = Annotated[
     ),
 ]
 ItemsFile = Annotated[
-    Path | None, typer.Option(help="CSV of items' features, for svdfeature: item,...")
+    Path | None,
+    typer.Option(help="CSV of items' features, for the mixture and svdfeature: item,..."),
 ]
 GraphFile = Annotated[
     Path | None, typer.Option(help="CSV of links, for the ocmf models: user,friend")

@@ -86,6 +86,30 @@ def test_models_are_families_and_a_misspelt_one_is_refused_with_the_nearest_name
     assert "did you mean fbgd?" in result.output
 
 
+def test_what_is_said_of_items_takes_part(walks, tmp_path):
+    items = tmp_path / "items.csv"
+    items.write_text("item,categories\n" + "".join(f"i{i},c{i // 12}|all\n" for i in range(48)))
+    alone = report(walks[0], "--model", "content", "--items", items, "--budget-s", 0)
+    assert alone["ndcg@10"] > 1.5 * alone["popular"]["ndcg@10"]
+    mixed = report(walks[0], "--items", items, "--budget-s", 0)
+    assert mixed["families"]["content"] == alone["families"]["content"]
+    assert any(name.startswith("content") for name in mixed["weights"])
+    without = report(walks[0], "--budget-s", 0)
+    assert "content" not in without["families"]
+
+
+def test_a_model_and_a_file_of_items_go_together(walks, tmp_path):
+    items = tmp_path / "items.csv"
+    items.write_text("item,kind\ni1,a\ni2,a\n")
+    for options, says in (
+        (["--model", "content"], "give --items"),
+        (["--model", "fbgd", "--items", items], "fbgd cannot use --items: leave it out"),
+    ):
+        refused = run(walks[0], *options)
+        assert refused.exit_code == 2
+        assert says in " ".join(refused.output.split())
+
+
 def test_prefixes_need_a_test_file(walks):
     result = run(walks[0], "--protocol", "prefixes")
     assert result.exit_code == 2

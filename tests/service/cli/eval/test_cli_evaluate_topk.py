@@ -402,6 +402,14 @@ def test_a_mixture_of_families_reports_the_same_and_its_weights(files):
     assert "mixture" in printed
 
 
+def test_what_is_said_of_items_takes_part_in_a_mixture(files, side):
+    options = ("--model", "mixture", "--budget-s", 0, "--items", side / "items.csv")
+    found = report(*files[:2], *options)
+    assert any(name.startswith("content") for name in found["weights"])
+    assert found["side"] == {"items": {"described": 60, "of": 60}}
+    assert found["ndcg@10"] > 1.3 * found["popular"]["ndcg@10"]
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [(("--set", "factors=8"), "name it with --model"), (("--users", "u.csv"), "name a --model")],
