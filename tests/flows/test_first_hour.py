@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.small_worlds import SmallWorld, Told, send, slates_ndcg
+from bench.small_worlds import GOODS, SmallWorld, Told, send, slates_ndcg
 from service.cli.clients.next_training import wait_for_lists
 from service.client import ServiceClient, ndjson, segment
 from service.demo.sample_world import SampleWorld
@@ -81,6 +81,7 @@ def test_a_small_shop_has_personal_lists_and_goes_on_learning(client):
     # the follower reads what the training foretells within some seconds
     wait_until(lambda: client.get("/v1/rankers")["stack"] is not None)
     assert better_than_popular(client, told) >= BETTER
+    assert_new_shoes_are_near_shoes(client, world)
     assert_one_like_shows(client, world)
     before = client.get("/v1/models")["active"]
     more = SmallWorld(80, 36, 2, seed=1).told().events
@@ -102,6 +103,25 @@ each user, a world alone has 1.2 to 1.9 by chance."""
 def better_than_popular(client: ServiceClient, told: Told) -> float:
     """Return the ndcg@10 of default lists, as a multiple of that of popular items."""
     return slates_ndcg(client, told.held) / slates_ndcg(client, told.held, model="popular")
+
+
+def assert_new_shoes_are_near_shoes(client: ServiceClient, world: SmallWorld) -> None:
+    """Check that goods that nobody has seen yet stand beside goods of their kind."""
+    new = [
+        {"item": f"new-{kind}", "categories": [kind], "features": {"price": 40, "colour": "green"}}
+        for kind in GOODS[: world.n_tastes]
+    ]
+    client.upload("/v1/items", ndjson(new))
+    kind = {one["item"]: one["categories"] for one in [*world.documents(), *new]}
+
+    def near(item: str) -> Any:
+        return client.get(f"/v1/items/{item}/similar", k=5)
+
+    # an api process reads new documents within some seconds
+    wait_until(lambda: all(near(one["item"])["strategy"] == "content" for one in new))
+    for one in new:
+        found = [kind[other["item"]] for other in near(one["item"])["items"]]
+        assert found == 5 * [one["categories"]]
 
 
 def assert_one_like_shows(client: ServiceClient, world: SmallWorld) -> None:
