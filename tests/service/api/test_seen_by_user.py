@@ -7,7 +7,7 @@ import pytest
 from tests.api import Api, check_problem
 from tests.service.shop import SEEN, N, activate, get, items
 
-LISTS = ("/v1/popular", "/v1/trending", "/v1/items/i1/similar")
+LISTS = ("/v1/popular", "/v1/trending", "/v1/latest", "/v1/items/i1/similar")
 ALL = {f"i{n}" for n in range(N)}
 
 
