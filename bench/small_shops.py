@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
-from time import perf_counter
+from time import process_time
 from types import SimpleNamespace
 from typing import cast
 
@@ -49,7 +49,7 @@ from service.store.jobs.job import TrainingOrder, queued
 from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from service.store.profiles.history_reader import Histories
-from service.store.profiles.history_record import records
+from service.store.profiles.history_record import columns, records
 from service.training.all_families.candidates import Tried
 from service.training.all_families.foretelling import first_stack
 from service.training.all_families.settled import COUNTED, ranker_of
@@ -61,7 +61,7 @@ from service.training.orders import family_of, recipes_of
 from service.training.reporter import Reporter
 
 BUDGET_S = 0.3
-"""Seconds of the search of all families together."""
+"""Seconds of the processor for the search of all families, so that a busy machine finds as much."""
 MEANINGS = EventMeanings(configs.kind_table(Settings()), FIVE_STARS)
 JOB = "first"
 _NOBODY = cast("Registry", SimpleNamespace(active=dict, pins=dict))
@@ -88,10 +88,10 @@ class Source:
             )
             for event in told.events
         ]
-        columns = np.array(rows)
+        table = np.array(rows)
         # the records of a user lie together, in the order of the events
-        order = np.argsort(columns[:, 0], kind="stable")
-        of_user, items, value, time_ms, kind = columns[order].T
+        order = np.argsort(table[:, 0], kind="stable")
+        of_user, items, value, time_ms, kind = table[order].T
         self._user_ix = of_user.astype(np.int64)
         integers = (items.astype(np.int64), value, time_ms.astype(np.int64), order + 1)
         self._records = records(*integers, kind.astype(np.uint8))
@@ -108,8 +108,7 @@ class Source:
 
     def preferences(self, user: int) -> Preferences:
         own = self._records[self._user_ix == user]
-        order = own["sequence_low"].astype(np.int64)
-        return preferences(own["item"], own["kind"], own["value"], order, MEANINGS)
+        return preferences(columns(own), MEANINGS)
 
 
 def trained(data: Dataset, budget_s: float) -> Weighed:
@@ -125,7 +124,7 @@ def trained(data: Dataset, budget_s: float) -> Weighed:
         training = ModelTraining(_NOBODY, 0, replace(job, model=model), model, _SILENT)
         own = training.recipe.held_out(data.read_by(training.family))
         try:
-            config = training.search(own, Budget(perf_counter, budget_s / len(models)))
+            config = training.search(own, Budget(process_time, budget_s / len(models)))
             fitted = training.fit(own, config)
         except CoreError:
             continue
@@ -143,6 +142,7 @@ def lineup(data: Dataset, found: Weighed) -> Lineup:
         model = one.training.recipe.fit(one.data.now, one.config, previous=one.model)
         ranker = ranker_of(one.training.family, one.training.recipe, model)
         trusted = one.training.family.trusted
+        ranker.only_places = one.tried.only_places
         models[ranker.strategy] = TrainedModel(ranker.version, judged.metrics.get(LEAD), trusted)
         rankers.append(ranker)
     counted = [made(FAMILIES[name], data.now) for name, made in COUNTED.items()]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from core.batch.content.snapshot import of_content
+from core.batch.preferences import Preferences
 from core.mixture_weights import Weights
 from core.stack.arms import STACK, Arms
 from core.stack.logit import Logit
 from service.learning.following.judge import _verdict
+from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import ADDS, Published
 from service.ranking.lineup import Lineup
@@ -19,7 +21,7 @@ from service.ranking.slates.choice import choose
 from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import signal_names
 from tests.core.described import N_ITEMS, N_NEW, body, fitted
-from tests.rankers import asker, fold_in, lineup
+from tests.rankers import asker, fold_in, lineup, ones
 
 POPULAR = list(range(N_ITEMS))
 OTHERS = {"fbgd", "neighbours", "popular", "trending"}
@@ -65,6 +67,19 @@ def test_one_that_adds_is_mixed_as_any_other() -> None:
     adds = content(**{ADDS: 1.0})
     for ranker in (adds, adds.with_later({N_ITEMS - N_NEW: body(1)})):
         assert mixed(beside(ranker)) == {*OTHERS, "content"}
+
+
+def test_its_affinity_is_a_signal_by_what_somebody_likes() -> None:
+    only, items = content(**{ADDS: 1.0}), np.arange(N_ITEMS + 1, dtype=np.int32)
+    at = list(only.signals).index("log affinity")
+    found = only.signals_of(asker([2, 4]), items)
+    assert found.shape == (N_ITEMS + 1, len(only.signals))
+    expected = fitted().affinity(np.array([2, 4], np.int32), items)
+    np.testing.assert_array_equal(found[:, at], expected)
+    assert expected[:N_ITEMS:2].mean() > 0.0 > expected[1:N_ITEMS:2].mean()
+    own, target = np.array([2, 4, 7], np.int32), np.array([1, 1, 0], np.float32)
+    dislikes = Asker(Preferences(own, ones(3), target, own))
+    np.testing.assert_array_equal(only.signals_of(dislikes, items)[:, at], expected)
 
 
 def test_it_ranks_for_those_whom_no_other_knows() -> None:

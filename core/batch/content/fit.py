@@ -5,6 +5,8 @@ Vectors of texts take part where items that a regression has not seen are placed
 
 from dataclasses import replace
 
+from core.batch.content.affinity import features_of, shares_of
+from core.batch.content.affinity_fit import fit_affinity
 from core.batch.content.config import ContentConfig
 from core.batch.content.encoder import Described
 from core.batch.content.model import Content, standing_in
@@ -31,12 +33,15 @@ def fit(pairs: Interactions, described: Described, config: ContentConfig) -> Con
     row = Fbgd(settings).fit(pairs).fitted
     evidence = liked.item_counts.astype(float)
     used, placed = _placed(described, row, evidence, config)
+    plain = used.without_texts
+    feature = features_of(used.encoder)
     return Content(
         standing_in(row, placed.places),
         placed.places,
-        used.without_texts.rows,
+        plain.rows,
         placed.map,
         used.encoder,
+        fit_affinity(liked, shares_of(plain.rows, feature), feature),
     )
 
 

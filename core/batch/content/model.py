@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from core.batch.content.affinity import Affinity, features_of, shares_of
 from core.batch.content.encoder import DocumentEncoder
 from core.batch.content.places import DocumentMap
 from core.batch.feature_map import unit_rows
@@ -43,6 +44,8 @@ class Content:
     """(n, encoder.named): features and words, by which items are compared."""
     map: DocumentMap
     encoder: DocumentEncoder
+    tastes: Affinity | None = None
+    """None: an earlier version of the code fitted the model."""
 
     @property
     def n_items(self) -> int:
@@ -59,6 +62,23 @@ class Content:
         scores: F32 = self.places @ vector
         scores[~self.placed] = -np.inf
         return scores
+
+    def affinity(self, liked: I32, items: I32) -> F32:
+        """Return the affinity of items (m,) for somebody who liked others (k,).
+
+        It is the logarithm of how much likelier than others this person takes the item, by what is
+        said of it (``Affinity``); 0 for an item that the model does not know.
+        """
+        found = np.zeros(items.size, np.float32)
+        if self.tastes is not None:
+            known = items < self.n_items
+            past = liked[liked < self.n_items]
+            found[known] = self.tastes.of(self._shares, past, items[known])
+        return found
+
+    @cached_property
+    def _shares(self) -> sp.csr_array:
+        return shares_of(self.rows, features_of(self.encoder))
 
     def likeness(self, item: int) -> F32:
         """Return how much each item is like a placed one, (n,); -inf without a place.

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy.sparse as sp
 
+from core.batch.content.affinity import Affinity, features_of
 from core.batch.content.encoder import DocumentEncoder
 from core.batch.content.model import Content
 from core.batch.content.places import DocumentMap
@@ -30,6 +31,8 @@ def of_content(model: str, fitted: Content, **about: Unpack[About]) -> Snapshot:
     }
     if fitted.encoder.texts is not None:
         arrays |= _of_texts(fitted.encoder.texts) | {"text_map": weights[named:-1]}
+    if fitted.tastes is not None:
+        arrays |= {"usual": fitted.tastes.usual, "doubt": fitted.tastes.doubt}
     documents = {"documents": fitted.encoder.to_json()}
     return replace(
         snapshot,
@@ -49,7 +52,7 @@ def content_of(snapshot: Snapshot) -> Content:
         weights: Any = arrays["map"]
         if encoder.texts is not None:
             weights = np.concatenate([weights[:-1], arrays["text_map"], weights[-1:]])
-        return Content(row, places, rows, DocumentMap(weights), encoder)
+        return Content(row, places, rows, DocumentMap(weights), encoder, _tastes(arrays, encoder))
     except (KeyError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of content: {error}") from error
 
@@ -59,6 +62,13 @@ def _of_texts(texts: TextVectors) -> dict[str, Any]:
     words = np.frombuffer(" ".join(texts.weights).encode(), np.uint8)
     weights = np.array([*texts.weights.values()], np.float32)
     return {"text_words": words, "text_weights": weights, "text_vectors": texts.vectors}
+
+
+def _tastes(arrays: Mapping[str, Any], encoder: DocumentEncoder) -> Affinity | None:
+    """Return the usual tastes, None for a model that was fitted without them."""
+    if "usual" not in arrays:
+        return None
+    return Affinity(arrays["usual"], arrays["doubt"], features_of(encoder))
 
 
 def _texts(arrays: Mapping[str, Any]) -> TextVectors | None:

@@ -14,6 +14,7 @@ from core.batch.content.model import Content
 from core.batch.content.snapshot import content_of
 from core.batch.ocmf.users import StructuredUsers
 from core.kernels.scan import Mask
+from core.stack.signals import SIGNALS
 from core.types import F32, I32
 from service.ranking.asker import Asker
 from service.ranking.family import ADDS, Family, Published
@@ -25,6 +26,8 @@ _NUMBERS = count(1)
 
 class ByContent(FoldIn):
     """Ranks by the products of the user's vector with the places of items."""
+
+    signals = (*SIGNALS, "log affinity")
 
     def __init__(
         self,
@@ -55,6 +58,12 @@ class ByContent(FoldIn):
         known[known] = self.model.placed[items[known]]
         found[known] = self.model.places[items[known]] @ self.fold_in(asker)
         return found
+
+    def signals_of(self, asker: Asker, items: I32) -> F32:
+        own = super().signals_of(asker, items)
+        past = asker.preferences
+        affinity = self.model.affinity(past.item_ix[past.target > 0.0], items)
+        return np.hstack([own, affinity[:, None]])
 
     def has(self, item: int) -> bool:
         return item < self.n_items and bool(self.model.placed[item])
