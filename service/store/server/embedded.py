@@ -177,7 +177,7 @@ class EmbeddedServer:
                 # safe between fork and exec: one call into libc, without locks
                 preexec_fn=end_with_parent(),  # noqa: PLW1509
             )
-        self._record.write_text(json.dumps({"pid": process.pid, "socket": str(self._socket)}))
+        write_record(self._record, process.pid, self._socket)
         return process
 
     def _options(self) -> Iterator[str]:
@@ -275,6 +275,13 @@ def stop_leftover(record: Path) -> None:
         end_stranger(pid, socket, STOP_S)
         shutil.rmtree(Path(socket).parent, ignore_errors=True)
     record.unlink(missing_ok=True)
+
+
+def write_record(record: Path, pid: int, socket: Path) -> None:
+    """Write which server runs; others who read meanwhile find the record before, never a part."""
+    new = record.with_suffix(".new")
+    new.write_text(json.dumps({"pid": pid, "socket": str(socket)}))
+    new.replace(record)
 
 
 def _read_record(record: Path) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from service.ending import command_line
 from service.errors import Misconfigured
 from service.store.server import embedded, program
 from service.store.server.embedded import EmbeddedServer
-from tests.server import wait_until
+from tests.server import PrivateServer, wait_until
 
 
 def client(url: str) -> redis.Redis:
@@ -99,6 +99,16 @@ def left_behind(tmp_path: Path, thread: str) -> int:
         check=False,
     )
     return int(killed.stdout)
+
+
+def test_whoever_reads_the_record_during_a_restart_never_finds_a_part_of_it(tmp_path: Path) -> None:
+    with PrivateServer(tmp_path) as server, (tmp_path / embedded.RECORD).open() as before:
+        first = server.pid
+        server.kill()
+        server.start()
+        # the record was replaced: in the one that was opened before, nothing has changed
+        assert json.load(before)["pid"] == first
+        assert json.loads((tmp_path / embedded.RECORD).read_text())["pid"] == server.pid
 
 
 def test_a_server_left_by_a_killed_supervisor_is_stopped_at_the_next_start(tmp_path: Path) -> None:
