@@ -63,6 +63,7 @@ def run(
     except Broken as error:
         told = history.around(error.at, str(error))
         error.add_note(f"{schedule}\nthe history around it:\n{told}")
+        error.add_note(f"the last words of the service: {place.running.last_words()}")
         raise
     return result(history, ledger, lost)
 
