@@ -8,6 +8,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 from statistics import median
+from zlib import crc32
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def fill_log(client: Client, ratings: Ratings, namespace: str) -> None:
     for first in range(0, len(ratings), AN_ENTRY):
         part = ratings.rows(np.arange(first, min(first + AN_ENTRY, len(ratings))))
         packed, last = encode(_entry(part, NOW_MS + first)), first + len(part)
-        client.xadd(keys.log, {"d": packed}, id=f"{last}-0")
+        client.xadd(keys.log, {"d": packed, "c": crc32(packed)}, id=f"{last}-0")
         client.incrby(keys.log_bytes, len(packed))
     client.set(keys.sequence, len(ratings))
 

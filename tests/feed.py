@@ -3,6 +3,7 @@
 import hashlib
 import threading
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -117,7 +118,7 @@ class Feed:
         version = NamespaceKeys(self.namespace).api_keys_version
         names = (keys.sequence, keys.log, keys.log_bytes, receipt, keys.state, version)
         # whatever store it is, however far, and whatever keys there are
-        arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, "", 0, "-")
+        arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, "", 0, "-", crc32(packed))
         return self.client.eval(_SCRIPT, len(names), *names, *arguments)
 
     @property

@@ -25,9 +25,11 @@ from service.store.log.codec import (
     decode,
 )
 from service.store.log.dead_letters import DeadLetter
+from service.store.log.stream import LogEntry
 
 NEWEST_MS = 253_402_300_799_999
 """The last millisecond of the year 9999: the api accepts no later time."""
+DAMAGED = "its bytes were damaged in the store: they do not fit their checksum"
 LONGEST_ID = 256
 """Code points of the longest id."""
 least, most = np.minimum.reduce, np.maximum.reduce
@@ -59,20 +61,22 @@ class Inspection:
         self._scale, self._count_items = scale, count_items
         self._n_items = 0
 
-    def of(self, entries: Sequence[tuple[int, bytes]], watermark: int) -> Inspected:
+    def of(self, entries: Sequence[LogEntry], watermark: int) -> Inspected:
         """Inspect entries that follow a watermark, up to the first that cannot be learned."""
         sound: list[SoundEntry] = []
-        for last, packed in entries:
+        for last, packed, is_whole in entries:
             try:
-                entry = self.read(packed)
+                entry = self.read(packed, is_whole=is_whole)
             except ValueError as error:
                 return Inspected(sound, DeadLetter(watermark + 1, last, str(error), packed))
             sound.append(SoundEntry(last, len(packed), entry))
             watermark = last
         return Inspected(sound, None)
 
-    def read(self, packed: bytes) -> Entry:
+    def read(self, packed: bytes, *, is_whole: bool = True) -> Entry:
         """Return the events of an entry; ValueError says why it cannot be learned."""
+        if not is_whole:
+            raise ValueError(DAMAGED)
         entry = decode(packed)
         fault = _shape_fault(entry) or self._event_fault(entry)
         if fault is not None:

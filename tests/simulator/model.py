@@ -1,7 +1,7 @@
 """The model of the service: the log as a list, the histories as plain dictionaries."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from service.store.log.codec import (
@@ -65,8 +65,9 @@ def events_of(packed: bytes) -> list[Logged]:
 class Model:
     """What must be known after the events of a log, taken in their order, each id once."""
 
-    def __init__(self, log: Iterable[Logged] = ()) -> None:
-        self.sequence = 0
+    def __init__(self, log: Iterable[Logged] = (), dead: Container[int] = ()) -> None:
+        """``dead``: numbers of the events that were set aside because they could not be read."""
+        self.sequence, self._dead = 0, dead
         self.histories: dict[str, list[Record]] = {}
         """Of the users that have events."""
         self.rated = Counter[str]()
@@ -83,6 +84,9 @@ class Model:
     def learn(self, event: Logged) -> None:
         """Take the next event."""
         self.sequence += 1
+        if self.sequence in self._dead:
+            self.happened["dead_letters"] += 1
+            return
         if event.kind == DELETE_RATING:
             self._delete_rating(event)
         elif event.kind == DELETE_USER:

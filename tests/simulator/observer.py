@@ -1,5 +1,6 @@
 """Looks at the store from outside: after every write, whenever a client was told, at the end."""
 
+import random
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from service.store.connection import Client
 from service.store.erasures.records import Erasures
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.codec import DELETE_RATING, DELETE_USER
+from service.store.log.dead_letters import DeadLetter, DeadLetters
 from service.store.log.state import PartitionState
 from service.store.profiles.history_record import read_history, sequences
 from tests.simulator.ledger import Broken, Change, Ledger
@@ -48,8 +50,17 @@ class Observer:
     entries: list[tuple[int, bytes]] = field(default_factory=list)
     """The entries of the log, each with the sequence of its last event."""
 
+    letters: list[DeadLetter] = field(default_factory=list)
+    """What was set aside."""
+    flipped: set[tuple[int, bytes]] = field(default_factory=set)
+    """The damaged entries, each with the sequence of its last event."""
     newest_told: int = 0
     """The latest number that a client was told."""
+
+    @property
+    def dead(self) -> set[int]:
+        """The numbers of the events that were set aside."""
+        return {n for one in self.letters for n in range(one.first, one.last + 1)}
 
     @property
     def is_learned(self) -> bool:
@@ -70,6 +81,7 @@ class Observer:
             self._append(int(name.partition(b"-")[0]), fields[b"d"])
         if now.sequence != len(self.log) or now.watermark > now.sequence:
             raise Broken(f"the log ends at {len(self.log)}, the state says {now}")
+        self.letters = DeadLetters(self.client, self.keys).all() if self.flipped else []
         following = self.log[now.watermark : now.watermark + 1]
         if now.epoch > max(self.now.epoch, 1) and following:
             # the learner before may have been carrying it out
@@ -87,7 +99,7 @@ class Observer:
         self.look()
         if through > self.now.watermark:
             raise Broken(f"an answer has seen event {through}, learned are {self.now.watermark}")
-        model = Model(self.log[:through])
+        model = Model(self.log[:through], self.dead)
         known = [model.items(user)]
         for event in self.log[through:]:
             model.learn(event)
@@ -101,6 +113,29 @@ class Observer:
         self.look()
         if sequence > self.now.watermark and not self.ledger.occurred["rollback"]:
             raise Broken(f"{sequence} is said to be learned, learned are {self.now.watermark}")
+
+    def flip(self, rng: random.Random, *, is_checked: bool) -> bool:
+        """Flip a bit of an entry that waits to be learned; return False if none waits.
+
+        An entry that is not ``is_checked`` has no checksum, as those of earlier versions.
+        """
+        self.look()
+        entries = self.client.xrange(self.keys.log)
+        if not entries:
+            return False
+        name, fields = rng.choice(entries)
+        damaged, bit = bytearray(fields[b"d"]), rng.randrange(8 * len(fields[b"d"]))
+        damaged[bit // 8] ^= 1 << bit % 8
+        fields[b"d"] = bytes(damaged)
+        if not is_checked:
+            fields.pop(b"c", None)
+        self.flipped.add((int(name.partition(b"-")[0]), fields[b"d"]))
+        with self.client.pipeline() as pipe:
+            pipe.delete(self.keys.log)
+            for one, content in entries:
+                pipe.xadd(self.keys.log, content, id=one)
+            pipe.execute()
+        return True
 
     def keep(self) -> Moment:
         """Return the store as it is now."""
@@ -123,13 +158,19 @@ class Observer:
         Return what became of events.
         """
         self._check_log()
-        model = Model(self.log)
+        for letter in self.letters:
+            if (letter.last, letter.packed) not in self.flipped:
+                raise Broken(f"{letter} was set aside, but nothing is wrong with it")
+        model = Model(self.log, self.dead)
         self._check_users(model)
         self._check_erasures()
         state = PartitionState.of(self.client.hgetall(self.keys.state))
         happened = model.happened
-        counted = ("learned", "repeats_dropped", "deletions", "moves")
-        found = state.learned, state.duplicates, state.deletions, state.moves
+        counted = ("learned", "repeats_dropped", "deletions", "moves", "dead_letters")
+        found = (
+            *(state.learned, state.duplicates, state.deletions, state.moves),
+            state.dead_letters,
+        )
         if found != tuple(happened[name] for name in counted):
             raise Broken(f"{state} after {len(self.log)} events: {happened}")
         return happened

@@ -20,6 +20,7 @@ SOMETIMES = {
     *("changed", "change_in_doubt", "taken_over_at_a_change"),
     *("rating_deleted", "user_deleted", "began_anew"),
     *("merged", "overruled"),
+    *("flip", "dead_letters"),
     *("restart", "rollback", "acknowledged_and_lost"),
     *("taken_over", "lease_expired", "ended_by_superseded", "ended_by_store_unavailable"),
 }
@@ -55,6 +56,11 @@ def test_a_bug_is_found(here: Room, name: str) -> None:
 
 def test_an_answer_from_a_copy_that_hears_of_no_change_is_found(here: Room) -> None:
     assert any(breaks(here, Plan(seed, losses=(0,), is_deaf=True)) for seed in ENOUGH)
+
+
+def test_a_flipped_bit_that_no_checksum_tells_is_found(here: Room) -> None:
+    plans = (Plan(seed, losses=(0,), flips=(6,), is_checked=False) for seed in ENOUGH)
+    assert any(breaks(here, plan) for plan in plans)
 
 
 def breaks(here: Room, plan: Plan) -> bool:

@@ -40,6 +40,10 @@ class Plan:
     """Seconds in which faults happen."""
     losses: tuple[int, ...] = (0, 0, 1, 3)
     """How often the store is started anew: one of these, drawn from the seed."""
+    flips: tuple[int, ...] = (0, 0, 1, 3)
+    """How many bits of the log are flipped: one of these."""
+    is_checked: bool = True
+    """Entries whose bits are flipped have a checksum; without it they are learned as they are."""
     is_deaf: bool = False
     """A bug that must be found: copies of users are not told of changes."""
     broken: Rewrite | None = None
@@ -110,6 +114,9 @@ class World:
             self._age_lease(client)
             for _ in range(self.scheduler.rng.choice(self.plan.losses)):
                 self._lose_something(observer)
+            for _ in range(self.scheduler.rng.choice(self.plan.flips)):
+                moment_s = self.scheduler.rng.uniform(0.0, self.plan.troubled_s)
+                self.scheduler.later(moment_s, lambda: self._flip_a_bit(observer))
             try:
                 self._run(observer)
             finally:
@@ -165,6 +172,13 @@ class World:
         if self.scheduler.now - self._lease_kept_at > LEASE_S:
             self.occurred["lease_expired"] += bool(client.delete(self._keys.lease))
         self.scheduler.later(LEASE_S / 4, lambda: self._age_lease(client))
+
+    def _flip_a_bit(self, observer: Observer) -> None:
+        """Flip a bit of an entry in the log, as soon as there is one."""
+        if observer.flip(self.scheduler.rng, is_checked=self.plan.is_checked):
+            self.occurred["flip"] += 1
+        elif self.scheduler.now < self.plan.troubled_s:
+            self.scheduler.later(0.05, lambda: self._flip_a_bit(observer))
 
     def _lose_something(self, observer: Observer) -> None:
         """Let the store be started anew at some time, as it was at that time or earlier."""

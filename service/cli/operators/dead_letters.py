@@ -17,7 +17,7 @@ from rich.table import Table
 from service.cli import options
 from service.cli.options import say
 from service.errors import Conflict, NotFound
-from service.learning.inspection import Inspection
+from service.learning.inspection import DAMAGED, Inspection
 from service.settings import Settings
 from service.settings_loading import load_settings
 from service.store.audit import acting
@@ -143,7 +143,7 @@ class _Store:
         name = self.namespace.name
         inspection = Inspection(self.namespace.scale, lambda: item_count(self.client, name))
         try:
-            return inspection.read(found.packed)
+            return inspection.read(found.packed, is_whole=found.reason != DAMAGED)
         except ValueError as error:
             raise Conflict(
                 f"{letter} still cannot be learned: {error}; `hedgerow dead-letters discard "

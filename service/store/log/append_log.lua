@@ -3,7 +3,8 @@
 --       for the deletion of a user: receipt of its erasure, open erasures, document, index of documents
 -- ARGV  n, packed entry, counter of this process, most bytes in the log, seconds a receipt lives,
 --       the store that the caller knows, the newest event that it knows,
---       the version of the keys by which the sender was let in; '-' if that does not matter;
+--       the version of the keys by which the sender was let in; '-' if that does not matter,
+--       checksum of the packed entry;
 --       for the deletion of a user: erasure, user, its receipt without a place, seconds it is kept
 -- Answers the sequence of the last event, -1 when the log is full, -2 for a counter from the past,
 -- -3 if the keys have changed; OTHERSTORE.
@@ -20,15 +21,15 @@ if ARGV[8] ~= '-' and (redis.call('GET', KEYS[6]) or '') ~= ARGV[8] then return 
 local waiting = tonumber(redis.call('GET', KEYS[3]) or '0')
 if waiting > 0 and waiting + #ARGV[2] > tonumber(ARGV[4]) then return -1 end
 local sequence = string.format('%.0f', redis.call('INCRBY', KEYS[1], ARGV[1]))
-redis.call('XADD', KEYS[2], sequence .. '-0', 'd', ARGV[2])
+redis.call('XADD', KEYS[2], sequence .. '-0', 'd', ARGV[2], 'c', ARGV[9])
 redis.call('INCRBY', KEYS[3], #ARGV[2])
 if KEYS[7] then
-  local erasure = cjson.decode(ARGV[11])
+  local erasure = cjson.decode(ARGV[12])
   erasure.sequence = tonumber(sequence)
-  redis.call('SET', KEYS[7], cjson.encode(erasure), 'EX', ARGV[12])
-  redis.call('HSET', KEYS[8], ARGV[9], ARGV[10])
+  redis.call('SET', KEYS[7], cjson.encode(erasure), 'EX', ARGV[13])
+  redis.call('HSET', KEYS[8], ARGV[10], ARGV[11])
   redis.call('DEL', KEYS[9])
-  redis.call('ZREM', KEYS[10], ARGV[10])
+  redis.call('ZREM', KEYS[10], ARGV[11])
 end
 redis.call('SET', KEYS[4], ARGV[3] .. ' ' .. sequence, 'EX', ARGV[5])
 return tonumber(sequence)

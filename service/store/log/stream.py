@@ -5,9 +5,10 @@ Only the append script writes it; only the learner's commit trims it.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib import resources
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+from zlib import crc32
 
 import redis
 import redis.asyncio
@@ -83,6 +84,7 @@ class LogWriter:
             *(n, packed, self._counters[partition], self._max_bytes, RECEIPT_S),
             *(basis.token or self._known.token, self._known.sequence(partition)),
             _ANY_KEYS if basis.keys is None else basis.keys,
+            crc32(packed),
         )
         if order is not None:
             keys = [*keys, *order.keys(self._namespace)]
@@ -123,6 +125,23 @@ class LogWriter:
         return cast("int", answer)
 
 
+class LogEntry(NamedTuple):
+    """An entry as the log has it."""
+
+    last: int
+    """Sequence of its last event."""
+    packed: bytes
+    is_whole: bool = True
+    """Whether these are the bytes that were appended, as far as anybody knows."""
+
+    @classmethod
+    def of(cls, name: bytes, fields: Mapping[bytes, bytes]) -> "LogEntry":
+        """Read an entry of the stream; those of earlier versions have no checksum."""
+        packed, checksum = fields[b"d"], fields.get(b"c")
+        is_whole = checksum is None or checksum == b"%d" % crc32(packed)
+        return cls(int(name.partition(b"-")[0]), packed, is_whole)
+
+
 class LogReader:
     """Reads the log of one partition in order."""
 
@@ -133,10 +152,8 @@ class LogReader:
         self._log = keys.log
         self._entry_bytes = 0.0
 
-    def read_after(
-        self, watermark: int, *, block_ms: int, max_bytes: int
-    ) -> list[tuple[int, bytes]]:
-        """Return the next entries, about ``max_bytes``, as (sequence of the last event, packed).
+    def read_after(self, watermark: int, *, block_ms: int, max_bytes: int) -> list[LogEntry]:
+        """Return the next entries, about ``max_bytes``.
 
         The first entry may begin at or before the watermark. If there is none, wait up to
         ``block_ms`` for it; 0 does not wait.
@@ -144,8 +161,8 @@ class LogReader:
         answer = self._read(watermark, block_ms, self._count(max_bytes))
         if not answer:
             return []
-        entries = [(int(name.partition(b"-")[0]), fields[b"d"]) for name, fields in answer]
-        self._entry_bytes = sum(len(packed) for _, packed in entries) / len(entries)
+        entries = [LogEntry.of(name, fields) for name, fields in answer]
+        self._entry_bytes = sum(len(entry.packed) for entry in entries) / len(entries)
         return entries
 
     def _count(self, max_bytes: int) -> int:

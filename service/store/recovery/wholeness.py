@@ -15,6 +15,7 @@ import redis
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.codec import DELETE_USER, MERGE_USER, MOVE_USER, Entry, decode
+from service.store.log.stream import LogEntry
 
 NO_ROWS = "there are histories, but no online state: run `hedgerow rebuild`"
 ENTRIES_READ = 64
@@ -132,9 +133,11 @@ def _begins(entry: tuple[bytes, dict[bytes, bytes]], watermark: int) -> int:
 
 def _decoded(entries: Sequence[tuple[bytes, dict[bytes, bytes]]]) -> Iterator[Entry]:
     """Yield the entries that can be read; the learner sets the others aside."""
-    for _, fields in entries:
-        with suppress(ValueError):
-            yield decode(fields[b"d"])
+    for name, fields in entries:
+        entry = LogEntry.of(name, fields)
+        if entry.is_whole:
+            with suppress(ValueError):
+                yield decode(entry.packed)
 
 
 def _number(name: bytes) -> int:

@@ -1,5 +1,8 @@
 """Whether what is stored fits together, and the repair of what does not."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from service.settings import Settings
@@ -7,6 +10,7 @@ from service.store.identity.identity import Identity
 from service.store.identity.known import Positions
 from service.store.identity.memory import Memory
 from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log.codec import decode, encode
 from service.store.log.state import read_state
 from service.store.namespace import open_namespace, read_namespace
 from service.store.namespaces import delete_namespace
@@ -49,6 +53,15 @@ def test_what_the_service_stores_fits_together(client, world, settings):
 
 def test_a_part_of_an_entry_may_be_learned(client, world):
     client.hset(world.keys.state, "watermark", 44)
+    assert faults(client, world.namespace, 1) == []
+
+
+def test_a_damaged_entry_tells_nothing_of_the_items(client, world):
+    [(name, fields)] = client.xrange(world.keys.log)
+    entry = decode(fields[b"d"])
+    damaged = replace(entry, item=entry.item | np.uint32(1 << 30))
+    client.delete(world.keys.log)
+    client.xadd(world.keys.log, {**fields, b"d": encode(damaged)}, id=name)
     assert faults(client, world.namespace, 1) == []
 
 

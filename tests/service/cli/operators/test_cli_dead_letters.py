@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from zlib import crc32
 
 import pytest
 from click.testing import Result
@@ -63,6 +64,21 @@ def test_a_letter_is_learned_once_its_cause_is_mended(operator, learner_of, feed
     learner_of().drain()
     assert feed.history("ann") == [(2, "lost", 5.0)]
     assert listed(operator) == []
+
+
+def test_a_damaged_letter_is_not_learned_though_it_can_be_read(operator, learner_of, feed, client):
+    learner_of().drain()
+    packed = encode(feed.with_items(2).entry([Event("ann", "i0", 5)]))
+    feed.append_packed(packed, 1)
+    client.delete(feed.keys.log)
+    # another item than the one that was rated
+    damaged = encode(feed.entry([Event("ann", "i1", 5)]))
+    client.xadd(feed.keys.log, {"d": damaged, "c": crc32(packed)}, id="1-0")
+    learner_of().drain()
+    refused = operator("replay", "0:1").exception
+    assert isinstance(refused, Conflict)
+    assert "damaged in the store" in refused.detail
+    assert len(listed(operator)) == 1
 
 
 def test_a_letter_is_thrown_away_only_after_a_yes(operator, learner_of, feed):

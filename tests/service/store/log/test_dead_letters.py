@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from core.scale import Scale
 from service.errors import Misconfigured
-from service.learning.inspection import Inspection
+from service.learning.inspection import DAMAGED, Inspection
 from service.store.log.codec import MERGE_USER, Entry, decode, encode
 from service.store.log.dead_letters import KEPT, DeadLetter, DeadLetters
 from service.store.log.state import read_state
+from service.store.log.stream import LogEntry
 from tests.feed import NOW_MS, Event
 
 ONE = [Event("ann", "a", 5)]
@@ -80,6 +82,45 @@ def test_the_learner_goes_on_behind_every_kind_of_poison(learner_of, feed, clien
     assert len(feed.history("bob")) == 2 * n
     assert client.get(feed.keys.history("ann")) is None
     assert client.get(feed.keys.log_bytes) == b"0"
+
+
+def as_in_memory(client, key, packed, checksum):
+    """Put other bytes into the place of the only entry of a stream."""
+    [(name, _)] = client.xrange(key)
+    client.delete(key)
+    client.xadd(key, {"d": packed} | checksum, id=name)
+
+
+def test_no_flipped_bit_is_learned(learner_of, feed, client):
+    learner = learner_of()
+    learner.drain()
+    packed = encode(feed.with_items(3).entry([Event("ann", "i2", 5)]))
+    checksum = {"c": crc32(packed)}
+    bits = range(0, 8 * len(packed), 5)
+    for bit in bits:
+        feed.append_packed(packed, 1)
+        flipped = bytearray(packed)
+        flipped[bit // 8] ^= 1 << bit % 8
+        as_in_memory(client, feed.keys.log, bytes(flipped), checksum)
+        learner.drain()
+    state = read_state(client, feed.keys)
+    assert (state.learned, state.dead_letters) == (0, len(bits))
+    assert {one.reason for one in DeadLetters(client, feed.keys).all()} == {DAMAGED}
+
+
+def test_a_checksum_that_is_damaged_or_missing(learner_of, feed, client):
+    learner = learner_of()
+    learner.drain()
+    packed = encode(feed.entry(ONE))
+    feed.append_packed(packed, 1)
+    as_in_memory(client, feed.keys.log, packed, {"c": "1x3"})
+    learner.drain()
+    assert read_state(client, feed.keys).dead_letters == 1
+    feed.append_packed(packed, 1)
+    # as an earlier version appended it
+    as_in_memory(client, feed.keys.log, packed, {})
+    learner.drain()
+    assert read_state(client, feed.keys).learned == 1
 
 
 def test_a_new_learner_goes_on_behind_what_was_set_aside(learner_of, feed, client):
@@ -165,7 +206,7 @@ def test_no_bytes_make_the_inspection_fail(data):
     for _ in range(data.draw(st.integers(0, 4))):
         packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(packed)))
-    found = Inspection(Scale(1.0, 5.0), lambda: 10).of([(3, bytes(packed[:cut]))], 0)
+    found = Inspection(Scale(1.0, 5.0), lambda: 10).of([LogEntry(3, bytes(packed[:cut]))], 0)
     assert bool(found.sound) != bool(found.dead)
     for sound in found.sound:
         assert sound.entry.item[sound.entry.kind < 202].max(initial=0) < 10
