@@ -19,7 +19,7 @@ SOMETIMES = {
     *("acknowledged", "acknowledged_again", "in_doubt", "repeats_dropped", "read"),
     *("changed", "change_in_doubt", "taken_over_at_a_change"),
     *("rating_deleted", "user_deleted", "began_anew"),
-    *("merged", "overruled"),
+    "merged",
     *("flip", "dead_letters"),
     *("restart", "rollback", "acknowledged_and_lost"),
     *("taken_over", "lease_expired", "ended_by_superseded", "ended_by_store_unavailable"),
