@@ -14,6 +14,8 @@ import pytest
 
 from service.processes.commands import COMMAND
 from service.store.connection import connect
+from service.store.keys import PartitionKeys
+from service.store.models.online_snapshot import OnlineSnapshots
 from service.store.server.embedded import running_server
 from tests.server import wait_until
 from tests.service.running import hedgerow, service
@@ -75,6 +77,13 @@ def piped(*arguments: str, given: bytes = b"", **environment: str) -> bytes:
 def learned(data) -> bool:
     with connect(running_server(data), role="test") as client:
         return int(client.hget("hr:{main.0}:state", "watermark") or 0) == EVENTS
+
+
+def published(data) -> bool:
+    """Return whether the follower has written what the online model has learned of all events."""
+    with connect(running_server(data), role="test") as client:
+        found = OnlineSnapshots(client, PartitionKeys("main", 0))._described()
+        return found is not None and found["manifest"]["cuts"]["trained_through"]["0"] == EVENTS
 
 
 def exact(data) -> dict[object, object]:
@@ -170,7 +179,7 @@ def test_a_restored_service_answers_as_before(room):
     with service(room, online_snapshot_s=0.1) as running, running.client() as api:
         running.wait_until_ready(api)
         Posting(running.url, 1).run()
-        wait_until(lambda: learned(data))
+        wait_until(lambda: learned(data) and published(data))
         before = settled(running.url)
     elsewhere = room / "b"
     elsewhere.mkdir()
@@ -179,4 +188,5 @@ def test_a_restored_service_answers_as_before(room):
     piped("restore", "-", given=sent, HEDGEROW_DATA_DIR=str(elsewhere / "data"))
     with service(elsewhere, online_snapshot_s=0.1) as running, running.client() as api:
         running.wait_until_ready(api)
+        wait_until(lambda: published(elsewhere / "data"))
         assert_soon(lambda: lists(running.url), before)

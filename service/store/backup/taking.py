@@ -192,17 +192,27 @@ class Backup:
         """Hold all writers of the server, for a moment that ends by itself if we do not end it."""
         try:
             with store_errors():
-                self._client.client_pause(at_most_ms, all=False)
+                self._pause(at_most_ms)
         except redis_errors.ResponseError as error:
-            raise Misconfigured(
-                f"this Redis does not hold writers for a moment ({said(error)}): allow the user "
-                "of HEDGEROW_REDIS_URL the commands CLIENT PAUSE and CLIENT UNPAUSE"
-            ) from error
+            raise _no_pause(error) from error
         try:
             yield
         finally:
             with store_errors():
                 self._client.client_unpause()
+
+    def _pause(self, at_most_ms: int) -> None:
+        try:
+            self._client.client_pause(at_most_ms, all=False)
+        except redis_errors.NoPermissionError as error:
+            raise _no_pause(error) from error
+
+
+def _no_pause(error: redis_errors.ResponseError) -> Misconfigured:
+    return Misconfigured(
+        f"this Redis does not hold writers for a moment ({said(error)}): allow the user "
+        "of HEDGEROW_REDIS_URL the commands CLIENT PAUSE and CLIENT UNPAUSE"
+    )
 
 
 def note(contents: Contents, piece: Piece) -> None:

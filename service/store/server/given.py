@@ -130,7 +130,7 @@ def _as_stranger(url: str) -> str:
 
 def _refuse_replica(client: redis.Redis) -> None:
     with store_errors():
-        info: dict[str, Any] = client.info("replication")
+        info: dict[str, Any] = client.info(section="replication")
     if info.get("role") != "slave":
         return
     primary = f"{info.get('master_host', 'unknown')}:{info.get('master_port', 'unknown')}"
