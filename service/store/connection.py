@@ -7,7 +7,7 @@ knows whether a repeat is harmless.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote_plus, urlsplit
 
 import redis
 import redis.asyncio
@@ -101,16 +101,24 @@ def connect_async(
 
 
 def without_password(url: str) -> str:
-    """Return a url without its password, for messages.
+    """Return a url without its passwords, for messages; redis-py takes them in the query, too.
 
-    >>> without_password("redis://me:secret@host:6379/0")
-    'redis://me:***@host:6379/0'
+    >>> without_password("redis://me:secret@host:6379/0?ssl_password=secret&db=1")
+    'redis://me:***@host:6379/0?ssl_password=***&db=1'
     """
     parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    address = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{address}"))
+    # not urlunsplit: it takes the slashes from unix:///run/socket
+    address, mark, query = url.partition("?")
+    if parts.password is not None:
+        masked = f"{parts.username}:***@{parts.netloc.rpartition('@')[2]}"
+        address = address.replace(parts.netloc, masked, 1)
+    return address + mark + "&".join(_masked(part) for part in query.split("&"))
+
+
+def _masked(part: str) -> str:
+    """Return one part of a query, ``name=value``, without the value if it is a password."""
+    name = part.partition("=")[0]
+    return f"{name}=***" if unquote_plus(name).endswith("password") else part
 
 
 def said(error: BaseException) -> str:

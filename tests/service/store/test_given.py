@@ -146,11 +146,29 @@ def test_a_replica_is_refused_at_the_start(tmp_path: Path) -> None:
         check_given(Settings(redis_url=replica.url()))
 
 
-def test_a_given_server_that_is_not_there_is_named_without_its_password() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://me:secret@127.0.0.1:1/0",
+        "redis://127.0.0.1:1/0?username=me&password=secret",
+        "redis://127.0.0.1:1/0?p%61ssword=secret",
+        "rediss://127.0.0.1:1/0?ssl_password=secret",
+        "unix:///nowhere/socket?db=0&password=secret",
+    ],
+)
+def test_a_given_server_that_is_not_there_is_named_without_its_password(url: str) -> None:
     with pytest.raises(StoreUnavailable, match="HEDGEROW_REDIS_URL") as refused:
-        check_given(Settings(redis_url="redis://me:secret@127.0.0.1:1/0"))
+        check_given(Settings(redis_url=url))
     assert "secret" not in refused.value.detail
-    assert without_password("redis://127.0.0.1:1/0") == "redis://127.0.0.1:1/0"
+    assert "***" in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["redis://127.0.0.1:1/0", "unix:///run/s?db=0", "rediss://a/0?ssl_ca_certs=/a%20b&db=1"],
+)
+def test_a_url_without_a_password_is_named_as_it_is(url: str) -> None:
+    assert without_password(url) == url
 
 
 @pytest.mark.parametrize(
