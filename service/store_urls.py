@@ -61,25 +61,30 @@ def _refuse_parts_without_url(settings: Settings) -> None:
 
 def _check_files(files: Mapping[str, Path]) -> None:
     """Raise Misconfigured unless the certificates and the key can be read and fit."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # all of them first: OpenSSL does not say which of two files it cannot read
     for name, path in files.items():
-        variable = PREFIX + name.upper()
         try:
             path.read_bytes()
+        except OSError as error:
+            raise Misconfigured(
+                f"{PREFIX}{name.upper()} names {path}, which cannot be read: {error.strerror}"
+            ) from error
+    if "redis_key_file" in files and "redis_cert_file" not in files:
+        raise Misconfigured(
+            "HEDGEROW_REDIS_KEY_FILE is set without HEDGEROW_REDIS_CERT_FILE: set both"
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for name, path in files.items():
+        try:
             if name == "redis_ca_file":
                 context.load_verify_locations(path)
             elif name == "redis_cert_file":
                 context.load_cert_chain(path, files.get("redis_key_file"))
-            elif "redis_cert_file" not in files:
-                raise Misconfigured(f"{variable} is set without HEDGEROW_REDIS_CERT_FILE: set both")
         except ssl.SSLError as error:
             wants = "a certificate" if name == "redis_ca_file" else "a certificate and its key"
             raise Misconfigured(
-                f"{variable} names {path}, in which {wants} in PEM form is expected: {error}"
-            ) from error
-        except OSError as error:
-            raise Misconfigured(
-                f"{variable} names {path}, which cannot be read: {error.strerror}"
+                f"{PREFIX}{name.upper()} names {path}, in which {wants} in PEM form is expected: "
+                f"{error}"
             ) from error
 
 

@@ -189,3 +189,12 @@ def test_settings_of_a_connection_that_do_not_fit_are_refused(
     with pytest.raises(ServiceError) as refused:
         load_settings(**given)
     assert says in refused.value.detail
+
+
+def test_the_file_that_cannot_be_read_is_named(certificates: Certificates, tmp_path: Path) -> None:
+    certificate, key = certificates.signed("client")
+    given = {"redis_cert_file": certificate, "redis_key_file": key}
+    for name in given:
+        with pytest.raises(Misconfigured) as refused:
+            load_settings(redis_url="rediss://b/0", **given | {name: tmp_path / "gone"})
+        assert f"HEDGEROW_{name.upper()} names {tmp_path / 'gone'}" in refused.value.detail
