@@ -6,7 +6,7 @@ They stand in settings of their own, so that secrets can be files. From here on 
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from service.errors import Misconfigured
 from service.settings import PREFIX, Settings
@@ -104,7 +104,8 @@ def _with_password(url: str, password: str) -> str:
     """
     parts = urlsplit(url)
     quoted = quote(password, safe="")
-    if parts.password not in {None, "", quoted}:
+    # decoded, like redis-py does: not everybody encodes the same characters
+    if parts.password and unquote(parts.password) != password:
         raise Misconfigured(
             "HEDGEROW_REDIS_URL has a password, and HEDGEROW_REDIS_PASSWORD has another one: "
             "set one of them"

@@ -198,3 +198,10 @@ def test_the_file_that_cannot_be_read_is_named(certificates: Certificates, tmp_p
         with pytest.raises(Misconfigured) as refused:
             load_settings(redis_url="rediss://b/0", **given | {name: tmp_path / "gone"})
         assert f"HEDGEROW_{name.upper()} names {tmp_path / 'gone'}" in refused.value.detail
+
+
+@pytest.mark.parametrize("written", ["p!w", "p%21w", "p%21%77"])
+def test_the_same_password_twice_is_no_contradiction(written: str) -> None:
+    given = {"redis_url": f"redis://me:{written}@b/0", "redis_password": "p!w"}
+    settings = load_settings(**given)
+    assert settings.redis_url == "redis://me:p%21w@b/0"
