@@ -33,10 +33,9 @@ from core.scale import FIVE_STARS
 from core.search.search import Budget
 from core.types import F64, I64
 from service import configs
-from service.learning.following.learned_weights import LearnedWeights
+from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
-from service.ranking.first_weights import TrainedModel
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker

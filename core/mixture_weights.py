@@ -92,11 +92,7 @@ def foreseen(gains: Mapping[str, float]) -> dict[str, float]:
     >>> {name: round(w, 2) for name, w in foreseen({"fbgd": 0.01, "popular": 0.0}).items()}
     {'fbgd': 0.84, 'popular': 0.16}
     """
-    if not gains:
-        return {}
-    m, gain = len(gains), np.array([*gains.values()])
-    # without the division by the sum an event is a product with a matrix
-    factor = np.exp(RATE * (gain - gain.max()))
-    event = (1.0 - SHARE) * np.diag(factor) + SHARE / m * np.tile(factor, (m, 1))
-    after = np.linalg.matrix_power(event, REMEMBERED).sum(axis=1)
-    return dict(zip(gains, (after / after.sum()).tolist(), strict=True))
+    weights = dict.fromkeys(gains, 1.0 / max(len(gains), 1))
+    for _ in range(REMEMBERED if len(gains) > 1 else 0):
+        weights = hedge(weights, gains)
+    return weights

@@ -16,10 +16,9 @@ from core.snapshot import Snapshot
 from service.errors import ServiceError, StoreUnavailable
 from service.ranking.families import FAMILIES
 from service.ranking.family import Published
-from service.ranking.first_weights import TrainedModel
 from service.ranking.ranker import Ranker
 from service.store.identity.survey import Survey
-from service.store.models.records import LEAD, ModelRecord
+from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.telemetry import logger
@@ -80,17 +79,6 @@ class ActiveSet:
     def versions(self) -> dict[str, str]:
         """Return the version of each strategy's model."""
         return {strategy: model.record.version for strategy, model in self.models.items()}
-
-    @property
-    def mixed(self) -> dict[str, TrainedModel]:
-        """Return the models that take part in mixtures, as the gate saw them."""
-        return {
-            strategy: TrainedModel(
-                model.record.version, model.record.metrics.get(LEAD), model.ranker.family.trusted
-            )
-            for strategy, model in self.models.items()
-            if not model.ranker.only_places
-        }
 
 
 class _Coming(NamedTuple):

@@ -49,7 +49,7 @@ class Lineup:
     """Rankers of the active models and of the state of families without training; always of
     ``POPULAR``, which fills every list up."""
     weights: Weights = field(default_factory=Weights)
-    """Weights of the rankers in the mixture."""
+    """Weights of the rankers in the mixture, as far as they have been judged."""
     arms: Arms = field(default_factory=Arms)
     """The weights of the stack, and what Hedge makes of it and of the other arms."""
     basis: Basis = field(default_factory=Basis.alone)
@@ -124,11 +124,12 @@ class Lineup:
         """Return the weights of all rankers for an asker with n preferences.
 
         ``personal`` are the rankers that know the asker. The result is empty if none of them has a
-        weight: a trained model has one before it is judged (``first_weights``), other families
-        only from judgements.
+        weight: a trained model has one from the gate before it is judged, other families only
+        from judgements.
         """
-        by_gate = any(ranker.family.trained for ranker in personal)
-        return self.weights.of(n) if by_gate or self.weights.by_length else {}
+        trained = {ranker.strategy for ranker in personal if ranker.family.trained}
+        weighted = trained & self.weights.shared.keys() if trained else self.weights.by_length
+        return self.weights.of(n) if weighted else {}
 
     def stack(self, able: Sequence[Ranker]) -> Stack | None:
         """Return the stack of those of these rankers that have weights in it.

@@ -10,7 +10,6 @@ from msgspec.structs import replace as replaced
 
 from core.mixture_weights import Weights
 from service.errors import ServiceError
-from service.ranking.first_weights import begun
 from service.ranking.keeping import Basis
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
@@ -134,19 +133,11 @@ class Lineups:
         others = rankers_of(states, partition)
         return Lineup(
             [*rankers, *others],
-            self._weighed(weights, active, others),
+            weights,
             arms(records, partition),
             basis=Basis(self._number, _versions(active), self._of_later, _n_events(others)),
             of_users=partition is not None,
         )
-
-    def _weighed(self, weights: Weights, active: ActiveSet, others: Iterable[Ranker]) -> Weights:
-        """Return the weights; as a follower begins with them while none knows all rankers."""
-        trained = active.mixed
-        names = [one.strategy for one in others if one.family.mixes]
-        if {*trained, *names} <= weights.shared.keys():
-            return weights
-        return begun(weights, self._weights.judged, trained, names)
 
     def _trained(self, model: ActiveModel, later: LaterItems) -> Ranker:
         """Return the ranker of a model with its later items; a cursor gets it without them."""

@@ -71,14 +71,6 @@ def test_predicted_weights_are_those_that_hedge_reaches():
     assert foreseen(gains)["fbgd"] == pytest.approx(np.mean(ends), abs=0.05)
 
 
-def test_predicted_weights_are_those_after_so_many_events_with_the_same_gains():
-    gains = {"fbgd": 0.04, "popular": 0.03, "online": 0.0, "ordinal": -0.1}
-    weights = dict.fromkeys(gains, 0.25)
-    for _ in range(REMEMBERED):
-        weights = hedge(weights, gains)
-    assert foreseen(gains) == pytest.approx(weights)
-
-
 def test_predicted_weights_depend_on_differences_of_gains_alone():
     assert foreseen({"a": 0.3, "b": 0.2}) == pytest.approx(foreseen({"a": 0.1, "b": 0.0}))
     assert foreseen({"a": 0.3}) == {"a": 1.0}

@@ -12,8 +12,8 @@ from core.meaning import EventMeanings
 from core.types import I64
 from service.evaluation.rankers import settled
 from service.evaluation.stream.events import Events
+from service.learning.following.learned_weights import TrainedModel
 from service.ranking.families import FAMILIES
-from service.ranking.first_weights import TrainedModel
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import Strategy
 from service.store.catalogue.documents import Body

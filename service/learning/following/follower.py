@@ -17,7 +17,7 @@ from service.errors import StoreUnavailable
 from service.learning.following.catalogue import FollowedCatalogue
 from service.learning.following.inbox import Inbox
 from service.learning.following.judge import Judge, StoredUser
-from service.learning.following.learned_weights import LearnedWeights
+from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.learning.following.takers import FollowedTakers
 from service.learning.following.views import View
 from service.ranking.ranker import Ranker
@@ -29,6 +29,7 @@ from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items
 from service.store.models.mixture import read_first_stack, read_mixture, write_mixture
 from service.store.models.online_snapshot import OnlineSnapshots
+from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace
@@ -191,7 +192,14 @@ class Follower:
         models = self._active.current.models
         self._rankers = self._catalogue.refresh(model.ranker for model in models.values())
         self._takers.follow(self._rankers)
-        self.learned.follow(self._active.current.mixed, self._judge.versions)
+        trained = {
+            name: TrainedModel(
+                model.record.version, model.record.metrics.get(LEAD), model.ranker.family.trusted
+            )
+            for name, model in models.items()
+            if not model.ranker.only_places
+        }
+        self.learned.follow(trained, self._judge.versions)
         self.learned.foretold(read_first_stack(client, self._namespace.name))
 
 

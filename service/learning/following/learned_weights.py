@@ -1,18 +1,17 @@
 """The weights of the rankers as one follower learns them, and the metrics of each ranker."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from core.mixture_weights import Weights, length, ndcg10, reciprocal_rank
+from core.mixture_weights import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
 from core.stack.arms import STACK, Arms, first_arms, with_arms, with_first_stack
 from core.stack.learning import StackLearner
 from core.stack.window import Judged
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
 from service.ranking.families import FAMILIES
-from service.ranking.first_weights import TrainedModel, begun, of
 from service.store.models.mixture import (
     ArmRecord,
     FirstStack,
@@ -22,10 +21,23 @@ from service.store.models.mixture import (
     StackRecord,
 )
 
+SURE = 0.1
+"""How far a family that is not trusted begins behind popularity, unless it was judged: it counts
+once it has earned it."""
 TRIED = 200
 """Number of events after which a stack's learned weights are better than those of a training."""
 KEEP = 1.0 - 1e-4
 """Decay of the metrics at each judgement: they cover about the last 10 000 judgements."""
+
+
+class TrainedModel(NamedTuple):
+    """A trained model that serves, as the gate saw it."""
+
+    version: str
+    lead: float | None
+    """Its mean reciprocal rank less that of popularity; None: nobody could judge it."""
+    trusted: bool = True
+    """See ``Family.trusted``."""
 
 
 class LearnedWeights:
@@ -56,17 +68,18 @@ class LearnedWeights:
     def follow(self, trained: Mapping[str, TrainedModel], others: Mapping[str, str]) -> None:
         """Weigh exactly these rankers; a new version of a ranker keeps the weight of the old one.
 
-        A new name has the weights of ``begun``, and those for each length of history start again
-        from the shared ones.
+        A new name resets all weights to those that the gate expects, as long as no trained model
+        has been judged ``REMEMBERED`` times. Afterwards the others keep their learned weights, and
+        the new ranker gets the ratio to the heaviest one that the gate expects. The weights for
+        each length of history start again from the shared ones.
         """
-        weights, by_length = self.weights, self.record.by_length
+        weight, by_length = self.weights.shared, self.record.by_length
         versions = {name: model.version for name, model in trained.items()} | dict(others)
         if self.record.versions == versions:
             return
-        if not versions.keys() <= weights.shared.keys():
-            judged = {name: one.judged for name, one in self.record.rankers.items()}
-            weights, by_length = begun(weights, judged, trained, others), {}
-        weight = of(versions, weights.shared)
+        if not versions.keys() <= weight.keys():
+            weight, by_length = _begun(self._tried(trained), trained, others), {}
+        weight = _of(versions, weight)
         arms = with_arms(
             self.record.arm_weights, _arms(versions), has_stack=self.record.stack is not None
         )
@@ -74,7 +87,7 @@ class LearnedWeights:
             **self._armed(arms),
             rankers={name: self._ranker(name, v, weight[name]) for name, v in versions.items()},
             by_length={
-                least: LengthRecord(one.judged, of(versions, one.weights))
+                least: LengthRecord(one.judged, _of(versions, one.weights))
                 for least, one in by_length.items()
             },
         )
@@ -88,6 +101,11 @@ class LearnedWeights:
         }
         by_length = {least: dict(one) for least, one in weights.by_length.items()}
         return {"arms": arms, "arms_by_length": by_length}
+
+    def _tried(self, trained: Mapping[str, TrainedModel]) -> Mapping[str, float]:
+        """Return the weights if a trained model has enough judgements, else none."""
+        judged = (one.judged for name, one in self.record.rankers.items() if name in trained)
+        return self.weights.shared if max(judged, default=0) >= REMEMBERED else {}
 
     def _ranker(self, name: str, version: str, weight: float) -> RankerRecord:
         known = self.record.rankers.get(name)
@@ -181,6 +199,42 @@ class LearnedWeights:
 def _arms(names: Iterable[str]) -> list[str]:
     """Return the families that are arms: those that are judged."""
     return [name for name in names if name not in FAMILIES or FAMILIES[name].judged]
+
+
+def _begun(
+    learned: Mapping[str, float], trained: Mapping[str, TrainedModel], others: Mapping[str, str]
+) -> dict[str, float]:
+    """Return the learned weights, and for new names the expected ratio to the heaviest ranker."""
+    expected = foreseen(_leads(trained) | dict.fromkeys(others, 0.0))
+    if not learned:
+        return expected
+    first = max(learned, key=lambda name: learned[name])
+    new = expected.keys() - learned.keys()
+    ratio = {name: expected[name] / expected.get(first, expected[name]) for name in new}
+    # without judgements there is no evidence that a model is better than the heaviest ranker
+    known = {name for name in new if name not in trained or trained[name].lead is not None}
+    return dict(learned) | {
+        n: learned[first] * (ratio[n] if n in known else min(ratio[n], 1.0)) for n in new
+    }
+
+
+def _of(names: Iterable[str], weight: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of these names alone, scaled to sum to 1."""
+    kept = {name: weight[name] for name in names}
+    total = sum(kept.values())
+    return {name: value / total for name, value in kept.items()}
+
+
+def _leads(trained: Mapping[str, TrainedModel]) -> dict[str, float]:
+    """Return each model's lead over popularity; a trusted one without it gets the best lead.
+
+    If nobody could judge any model, none leads.
+    """
+    best = max((one.lead for one in trained.values() if one.lead is not None), default=0.0)
+    return {
+        name: one.lead if one.lead is not None else best if one.trusted else -SURE
+        for name, one in trained.items()
+    }
 
 
 def _weighted(record: RankerRecord, weight: float) -> RankerRecord:

@@ -132,19 +132,20 @@ def weighed(
     if len(able) == 1:
         return able, [1.0]
     personal = [ranker for ranker in able if not ranker.family.for_everybody]
-    known = lineup.weights_of(personal, asker.preferences.item_ix.size)
-    known = known or _alike(personal, able)
-    # an earlier model that a cursor names may be of a strategy without a weight
-    weights = [r.share(asker) * known.get(r.strategy, 1.0 / len(able)) for r in able]
+    learned = lineup.weights_of(personal, asker.preferences.item_ix.size) or _first(able)
+    # a ranker without a learned weight gets an equal share
+    weights = [r.share(asker) * learned.get(r.strategy, 1.0 / len(able)) for r in able]
     order = sorted(range(len(able)), key=lambda at: -weights[at])
     heavy = [at for at in order if weights[at] >= LEAST_WEIGHT * weights[order[0]]]
     return [able[at] for at in heavy], [weights[at] for at in heavy]
 
 
-def _alike(personal: Sequence[Ranker], able: Sequence[Ranker]) -> Mapping[str, float]:
-    """Return the weights if nothing says how they compare: those that know the asker rank alike."""
-    trusted = [one for one in personal if one.family.trusted]
-    return {one.strategy: float(one in trusted) for one in able}
+def _first(rankers: Sequence[Ranker]) -> Mapping[str, float]:
+    """Return the weights before any judgement: only trained models, else only the online model."""
+    personal = [ranker for ranker in rankers if not ranker.family.for_everybody]
+    trained = [r.strategy for r in personal if r.family.trained and r.family.trusted]
+    lead = trained or [ranker.strategy for ranker in personal if not ranker.family.trained]
+    return {ranker.strategy: float(ranker.strategy in lead) for ranker in rankers}
 
 
 def heard(readers: Iterable[Ranker], asker: Asker, named: Strategy | None = None) -> list[Ranker]:

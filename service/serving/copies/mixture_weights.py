@@ -1,11 +1,11 @@
 """The weights of the rankers in the mixture, as the followers have learned them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from core.mixture_weights import Weights
 from service.served_models import ActiveModels
 from service.serving.copies.polling import Polled
-from service.store.models.joined_mixture import joined, knowing, weights
+from service.store.models.joined_mixture import knowing, weights
 from service.store.models.mixture import MixtureReader, MixtureRecord
 
 
@@ -18,15 +18,11 @@ class MixtureWeights(Polled):
         self.current = Weights()
         self.records: Sequence[MixtureRecord | None] = ()
         """The records of all partitions; replaced only when a stack or an arm changes."""
-        self.judged: Mapping[str, int] = {}
-        """How many positives each ranker was judged by."""
 
     async def refresh(self) -> None:
         """Read the weights now."""
         records = await self.reader.records()
-        counting = self.counting(records)
-        self.judged = {name: one.judged for name, one in joined(counting)[0].items()}
-        new = weights(counting)
+        new = weights(self.counting(records))
         if new != self.current:
             self.current = new
         if [*map(_of_stack, records)] != [*map(_of_stack, self.records)]:

@@ -6,9 +6,8 @@ import pytest
 import redis
 
 from service.errors import InvalidTraining
-from service.learning.following.learned_weights import LearnedWeights
+from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES, STRATEGIES
-from service.ranking.first_weights import TrainedModel
 from service.ranking.reasons import inactive, unknown
 from service.ranking.slates.slate import slate
 from service.ranking.slates.wanted import Wanted

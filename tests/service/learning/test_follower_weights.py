@@ -15,9 +15,8 @@ from core.stack.choices import Choice
 from service.learning.following.follower import Follower
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
-from service.learning.following.learned_weights import LearnedWeights
+from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES
-from service.ranking.first_weights import TrainedModel
 from service.ranking.slates.choice import LEAST_WEIGHT
 from service.store.keys import NamespaceKeys
 from service.store.log.codec import DELETE_ITEM

@@ -2,11 +2,7 @@
 
 from types import SimpleNamespace
 
-import pytest
-from msgspec import structs
-
 from core.mixture_weights import Weights
-from service.learning.following.learned_weights import LearnedWeights
 from service.ranking.trained.folded_items import FoldedItems
 from service.ranking.trained.later_items import LaterItems
 from service.served_models import ActiveSet
@@ -18,7 +14,7 @@ class Shop:
     """Lineups of a shop without models, which a test changes."""
 
     def __init__(self):
-        self.weights = SimpleNamespace(current=Weights(), records=(), judged={})
+        self.weights = SimpleNamespace(current=Weights(), records=())
         self.models = SimpleNamespace(current=ActiveSet(), coming=ActiveSet())
         self.later = SimpleNamespace(current=LaterItems())
         folded = SimpleNamespace(current=FoldedItems())
@@ -34,14 +30,11 @@ class Shop:
     def basis(self):
         return self._lineups.current(0).basis
 
-    @property
-    def weights_now(self):
-        return self._lineups.current(0).weights
 
-
-def model(version, strategy="fbgd", **metrics):
-    record = SimpleNamespace(version=version, strategy=strategy, metrics=metrics)
-    return SimpleNamespace(record=record, ranker=fold_in(4, strategy=strategy))
+def model(version):
+    return SimpleNamespace(
+        record=SimpleNamespace(version=version, strategy="fbgd"), ranker=fold_in(4)
+    )
 
 
 def test_a_basis_says_which_of_its_parts_has_changed():
@@ -65,21 +58,3 @@ def test_a_basis_says_which_of_its_parts_has_changed():
     shop.models.current = shop.models.coming
     assert shop.basis.models == ahead.models
     assert shop.basis.number > ahead.number
-
-
-@pytest.mark.parametrize("n_judged", [0, 5_000])
-def test_until_a_follower_knows_a_model_it_weighs_what_that_follower_will_say(n_judged):
-    one = {"fbgd": model("v1", lead=0.01)}
-    two = one | {"ocmf": model("v2", "ocmf", lead=0.02)}
-    follower, shop = LearnedWeights(None), Shop()
-    for active, judged in ((ActiveSet(one), 0), (ActiveSet(two), n_judged)):
-        known = follower.record.rankers
-        known = {name: structs.replace(own, judged=judged) for name, own in known.items()}
-        follower.record = structs.replace(follower.record, rankers=known)
-        shop.weights.judged = {name: own.judged for name, own in known.items()}
-        shop.models.current = active
-        before = shop.weights_now
-        follower.follow(active.mixed, {"popular": "popular"})
-        assert before == follower.weights
-        shop.weights.current = learned = follower.weights
-        assert shop.weights_now is learned
