@@ -13,7 +13,7 @@ from core.batch.content.fit import fit
 from core.batch.content.snapshot import content_of, of_content
 from core.interactions import Interactions, from_pairs
 from core.snapshot import Snapshot
-from tests.core import reference_affinity_of_items as naive
+from tests.core.batch.content import affinity_by_hand as naive
 from tests.core.described import N_ITEMS, bodies, body, described, fitted, likes
 
 ITEMS = np.arange(N_ITEMS, dtype=np.int32)
