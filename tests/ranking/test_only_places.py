@@ -20,6 +20,7 @@ from service.ranking.ranker import Ranker
 from service.ranking.slates.choice import choose
 from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import signal_names
+from service.ranking.trained.content import ByContent
 from tests.core.described import N_ITEMS, N_NEW, body, fitted
 from tests.rankers import asker, fold_in, lineup, ones
 
@@ -67,6 +68,16 @@ def test_one_that_adds_is_mixed_as_any_other() -> None:
     adds = content(**{ADDS: 1.0})
     for ranker in (adds, adds.with_later({N_ITEMS - N_NEW: body(1)})):
         assert mixed(beside(ranker)) == {*OTHERS, "content"}
+
+
+def test_no_list_waits_for_the_shares_of_all_items() -> None:
+    trained = content()
+    assert isinstance(trained, ByContent)
+    trained.warm()
+    later = trained.with_later({N_ITEMS - N_NEW: body(1)})
+    for ranker in (trained, later):
+        # a list finds them where a cached property keeps them
+        assert {"shares", "placed"} <= vars(ranker.model).keys()
 
 
 def test_its_affinity_is_a_signal_by_what_somebody_likes() -> None:

@@ -84,10 +84,20 @@ def features_of(encoder: DocumentEncoder) -> I32:
 
 
 def shares_of(rows: sp.csr_array, feature: I32) -> sp.csr_array:
-    """Return rows (n, d) in which the columns of each feature of an item add up to 1."""
-    n = int(feature.max(initial=-1)) + 1
-    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    at = row * n + feature[rows.indices]
-    whole = np.bincount(at, rows.data, rows.shape[0] * n)
-    parts: Any = (rows.data / whole[at]).astype(np.float32), rows.indices, rows.indptr
+    """Return rows (n, d) in which the columns of each feature of an item add up to 1.
+
+    ``feature`` (d,) does not decrease. The memory is proportional to the stored entries: most items
+    say something of a few features only.
+    """
+    # so that the entries of one feature of an item are neighbours: sums of rows leave any order
+    ready = rows if rows.has_sorted_indices else rows.sorted_indices()
+    of_feature, ptr = feature[ready.indices], ready.indptr
+    first = np.ones(of_feature.size, np.bool_)
+    first[1:] = of_feature[1:] != of_feature[:-1]
+    # every row begins anew; the empty ones at the end begin after the last entry
+    first[ptr[ptr < first.size]] = True
+    at = np.flatnonzero(first)
+    whole = np.add.reduceat(ready.data, at, dtype=np.float64)
+    share = ready.data / np.repeat(whole, np.diff(at, append=first.size))
+    parts: Any = share.astype(np.float32), ready.indices, ptr
     return sp.csr_array(parts, shape=rows.shape)

@@ -73,11 +73,12 @@ class Content:
         if self.tastes is not None:
             known = items < self.n_items
             past = liked[liked < self.n_items]
-            found[known] = self.tastes.of(self._shares, past, items[known])
+            found[known] = self.tastes.of(self.shares, past, items[known])
         return found
 
     @cached_property
-    def _shares(self) -> sp.csr_array:
+    def shares(self) -> sp.csr_array:
+        """Return what is said of each item, in shares of its features, (n, encoder.named)."""
         return shares_of(self.rows, features_of(self.encoder))
 
     def likeness(self, item: int) -> F32:

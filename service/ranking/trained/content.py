@@ -89,14 +89,20 @@ class ByContent(FoldIn):
         made_of = f"{self.version}, {next(_NUMBERS)}"
         known = ByContent(self.family, self.version, model, through, made_of)
         known.only_places = self.only_places
+        known._warm_lists()  # where this runs nobody waits for an answer
         return known
 
     def warm(self) -> None:
         super().warm()
-        # found here, because it reads the whole model once
-        self.model.scores(np.zeros(self.model.places.shape[1], np.float32))
+        self._warm_lists()
         if self.model.placed.any():
             self.model.likeness(int(np.argmax(self.model.placed)))
+
+    def _warm_lists(self) -> None:
+        """Find what a first list needs, because it reads the whole model once."""
+        self.model.scores(np.zeros(self.model.places.shape[1], np.float32))
+        one = np.zeros(1, np.int32)
+        self.model.affinity(one, one)
 
 
 def read_content(family: Family, model: Published) -> ByContent:

@@ -1,5 +1,7 @@
 """Affinity: how much likelier than others somebody takes an item, by what is said of it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,6 +50,46 @@ def test_it_is_that_of_the_formula(seed: int) -> None:
         for item in range(9)
     ]
     np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@given(st.integers(0, 10_000), st.integers(0, 12), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_shares_are_those_of_the_formula(seed: int, n: int, filled: float) -> None:
+    """Also of empty rows, of features without entries, and where entries have any order."""
+    rng = np.random.default_rng(seed)
+    feature = np.repeat(np.arange(5), rng.integers(0, 4, 5)).astype(np.int32)
+    said = (rng.random((n, feature.size)) < filled) & (rng.random((n, 1)) < 0.7)
+    said &= (rng.random(5) < 0.7)[feature]
+    rows = np.where(said, rng.uniform(0.1, 2.0, said.shape), 0.0).astype(np.float32)
+    stored = shuffled(sparse.csr_array(rows), rng)
+    whole = rows.astype(float) @ (feature[:, None] == feature)
+    expected = np.divide(rows, whole, out=np.zeros(rows.shape), where=rows > 0.0)
+    found = shares_of(stored, feature)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-6)
+    np.testing.assert_array_equal(stored.toarray(), rows)
+
+
+def shuffled(rows: sparse.csr_array, rng: np.random.Generator) -> sparse.csr_array:
+    """Return the same rows with the entries of each in any order."""
+    order = np.lexsort(
+        (rng.random(rows.nnz), np.repeat(range(rows.shape[0]), np.diff(rows.indptr)))
+    )
+    parts = rows.data[order], rows.indices[order], rows.indptr
+    return sparse.csr_array(parts, shape=rows.shape)
+
+
+def test_shares_take_memory_by_the_entries_and_not_by_the_features() -> None:
+    n, n_features, rng = 20_000, 40, np.random.default_rng(0)
+    feature = np.repeat(np.arange(n_features), 2).astype(np.int32)
+    columns = rng.integers(0, feature.size, n).astype(np.int32)
+    parts = np.ones(n, np.float32), columns, np.arange(n + 1, dtype=np.int32)
+    rows = sparse.csr_array(parts, shape=(n, feature.size))
+    tracemalloc.start()
+    shares_of(rows, feature)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # a number for each item and feature would take 6.4 MB
+    assert peak < 8 * sum(part.nbytes for part in parts) < n * n_features * 8 / 3
 
 
 @given(st.integers(0, 10_000), st.sampled_from(DOUBTS))
