@@ -7,6 +7,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import redis
@@ -71,32 +72,51 @@ def test_images_have_full_versions(compose: dict[str, Any]) -> None:
         assert re.search(r":\d+\.\d+\.\d+(-slim)?$", image), image
 
 
-def test_the_store_of_the_containers_asks_for_the_password_and_is_durable(
-    compose: dict[str, Any], tmp_path: Path
-) -> None:
+def store_command(compose: dict[str, Any], at: Path) -> list[str]:
+    """The command of the store, with its files and the password in a folder."""
     shell, option, script = compose["services"]["redis"]["command"]
     environment = compose["services"]["api"]["environment"]
-    secret = environment["HEDGEROW_REDIS_PASSWORD_FILE"]
-    (tmp_path / "password").write_text("geheim # 1")
     for there, here in (
         ("$$", "$"),
-        (secret, str(tmp_path / "password")),
-        ("/data", str(tmp_path)),
+        (environment["HEDGEROW_REDIS_PASSWORD_FILE"], str(at / "password")),
+        ("/data", str(at)),
         # a socket instead of the port, which others may use
-        ("valkey-server -", f"{find_server()} - --port 0 --unixsocket {tmp_path}/s"),
+        ("valkey-server -", f"{find_server()} - --port 0 --unixsocket {at}/s"),
     ):
         assert there in script
         script = script.replace(there, here)
-    server = subprocess.Popen([shell, option, script], stdout=subprocess.DEVNULL)
+    return [shell, option, script]
+
+
+@pytest.mark.parametrize("password", ["geheim # 1", 'ge"h\\eim$1'])
+def test_the_store_of_the_containers_asks_for_the_password_and_is_durable(
+    compose: dict[str, Any], tmp_path: Path, password: str
+) -> None:
+    (tmp_path / "password").write_text(password)
+    server = subprocess.Popen(store_command(compose, tmp_path), stdout=subprocess.DEVNULL)
     try:
         wait_until((tmp_path / "s").exists)
-        settings = Settings(redis_url=f"unix://:geheim%20%23%201@{tmp_path}/s")
+        settings = Settings(redis_url=f"unix://:{quote(password)}@{tmp_path}/s")
         wait_until(lambda: asks_for_password(f"unix://{tmp_path}/s"))
         check_given(settings)
         with connect(str(settings.redis_url), role="test") as client:
             assert inspect_server(client).durable
     finally:
         end_process(server)
+
+
+@pytest.mark.parametrize("content", [None, "", "\n"])
+def test_the_store_of_the_containers_does_not_start_without_a_password(
+    compose: dict[str, Any], tmp_path: Path, content: str | None
+) -> None:
+    # a file that is not there is as unreadable as one of another user, also for root
+    if content is not None:
+        (tmp_path / "password").write_text(content)
+    command = store_command(compose, tmp_path)
+    said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    assert said.returncode != 0
+    assert "password" in said.stderr
+    assert not (tmp_path / "s").exists()
 
 
 def asks_for_password(url: str) -> bool:
