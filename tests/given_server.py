@@ -16,6 +16,11 @@ from service.ending import end_process, end_with_parent
 from service.store.server.program import find_server
 from tests.server import wait_until
 
+SLOWLY = {"key_load_delay": "20000", "loading_process_events_interval_bytes": "1024"}
+"""Options with which a server takes 20 ms for each key of its file."""
+PADDING = {f"padding:{n}": "x" * 500 for n in range(2_000)}
+"""Long enough for a break, in which the server answers, after each few of them."""
+
 
 class GivenServer:
     """A server on a port; ``options`` are lines of its configuration."""
@@ -61,6 +66,18 @@ class GivenServer:
         if self._process is not None:
             end_process(self._process)
             self._process = None
+
+    def restart_slowly(self) -> None:
+        """Start it again with a file that it reads for 40 s, or until ``key-load-delay`` is 0."""
+        with self.admin() as admin:
+            admin.config_set("rdbcompression", "no")
+            admin.mset(PADDING)
+            # only a snapshot in the file is read with breaks in which the server answers
+            admin.bgrewriteaof()
+            wait_until(lambda: not admin.info("persistence")["aof_rewrite_in_progress"])
+            self.stop()
+            self.start(**SLOWLY)
+            wait_until(lambda: says_loading(admin))
 
     def admin(self) -> "redis.Redis[bytes]":
         """A client that may do everything, by its unix socket."""
@@ -123,6 +140,17 @@ class Certificates:
 
 def _named(options: dict[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in options.items()}
+
+
+def says_loading(admin: "redis.Redis[bytes]") -> bool:
+    """Whether the server answers that it loads its files."""
+    try:
+        admin.ping()
+    except redis.exceptions.BusyLoadingError:
+        return True
+    except redis.exceptions.ConnectionError:
+        pass
+    return False
 
 
 def free_port() -> int:

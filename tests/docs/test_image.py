@@ -19,6 +19,7 @@ from service.store.server.given import check_given
 from service.store.server.inspection import inspect_server
 from service.store.server.program import find_server
 from tests.docs.pages import ROOT
+from tests.given_server import GivenServer, says_loading
 from tests.server import wait_until
 
 COPIED = {
@@ -117,6 +118,32 @@ def test_the_store_of_the_containers_does_not_start_without_a_password(
     assert said.returncode != 0
     assert "password" in said.stderr
     assert not (tmp_path / "s").exists()
+
+
+def test_a_store_that_loads_its_files_is_healthy_and_one_that_is_away_is_not(
+    compose: dict[str, Any], tmp_path: Path
+) -> None:
+    if shutil.which("redis-cli") is None:
+        pytest.skip("this needs the program redis-cli")
+    [_, check] = compose["services"]["redis"]["healthcheck"]["test"]
+    for there, here in (
+        ("$$", "$"),
+        ("/run/secrets/redis-password", str(tmp_path / "password")),
+        ("valkey-cli", f"redis-cli -s {tmp_path / 'store' / 's'}"),
+    ):
+        assert there in check
+        check = check.replace(there, here)
+    (tmp_path / "password").write_text("geheim")
+
+    def is_healthy() -> bool:
+        return subprocess.run(["sh", "-c", check], check=False, timeout=30).returncode == 0
+
+    with GivenServer(tmp_path / "store", requirepass="geheim") as store, store.admin() as admin:
+        assert is_healthy()
+        store.restart_slowly()
+        assert is_healthy()
+        assert says_loading(admin), "the server was ready too early for this test"
+    assert not is_healthy()
 
 
 def asks_for_password(url: str) -> bool:

@@ -8,12 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
-import redis
 
 from service.cli.clients.watching import watch
 from service.processes.child import ServiceProcess
 from tests.docs.pages import ROOT
-from tests.given_server import Certificates, GivenServer, needs_tls
+from tests.given_server import SLOWLY, Certificates, GivenServer, needs_tls, says_loading
 from tests.server import wait_until
 from tests.service.running import hedgerow, logged, service, started
 
@@ -24,9 +23,6 @@ EVENTS = [
     for n in range(40)
     for m in range(1, 9)
 ]
-SLOWLY = {"key_load_delay": "20000", "loading_process_events_interval_bytes": "1024"}
-"""Options with which a server takes 20 ms for each key of its file."""
-PADDING = {f"padding:{n}": "" for n in range(2_000)}
 PAGE = ROOT / "docs" / "how-to" / "run-for-real.md"
 
 
@@ -123,13 +119,7 @@ def test_a_server_that_loads_its_files_is_waited_for(tmp_path: Path) -> None:
             running.wait_until_ready(client)
             client.wait_until_learned(client.post("/v1/events", EVENTS)["sequence"])
             wait_until(lambda: client.get("/v1/popular")["items"])
-            admin.mset(PADDING)
-            # only a snapshot in the file is read with breaks in which the server answers
-            admin.bgrewriteaof()
-            wait_until(lambda: not admin.info("persistence")["aof_rewrite_in_progress"])
-            store.stop()
-            store.start(**SLOWLY)
-            wait_until(lambda: says_loading(admin))
+            store.restart_slowly()
             wait_until(lambda: not accepts(running))
             refused = answers(running, "POST", "/v1/events", EVENTS[0])
             assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
@@ -146,14 +136,3 @@ def test_a_server_that_loads_its_files_is_waited_for(tmp_path: Path) -> None:
                 again.wait_until_ready(client)
                 assert client.get("/v1/users/u3/ratings")["items"]
         assert "store_loading" in [event["event"] for event in logged(again)]
-
-
-def says_loading(admin: "redis.Redis[bytes]") -> bool:
-    """Whether the server answers that it loads its files."""
-    try:
-        admin.ping()
-    except redis.exceptions.BusyLoadingError:
-        return True
-    except redis.exceptions.ConnectionError:
-        pass
-    return False
