@@ -15,7 +15,7 @@ from pydantic_settings import SettingsError
 from service.errors import Misconfigured
 from service.limits import Limits
 from service.settings import API_KEY_NAME, CONFIG_NAME, PREFIX, Kind, Settings, settings_file
-from service.store_urls import URLS, with_whole_urls
+from service.store_urls import URLS, with_whole_urls, without_given_password
 
 SECRETS = (*URLS, "redis_password")
 """Settings that may stand in a file of their own."""
@@ -71,12 +71,25 @@ def secret_in_file(name: str) -> str | None:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Return the HEDGEROW_* names and values that give a child process the same settings."""
+    """Return the HEDGEROW_* names and values that give a child process the same settings.
+
+    A secret that stands in a file stays there: the child gets the name of the file.
+    """
     values = settings.model_dump(mode="json", exclude_none=True)
+    files = {name: path for name in SECRETS if name in values and (path := _file_of(name))}
+    if "redis_password" in files:
+        values["redis_url"] = without_given_password(values["redis_url"])
     return {
         PREFIX + name.upper(): value if isinstance(value, str) else json.dumps(value)
         for name, value in values.items()
-    }
+        if name not in files
+    } | {PREFIX + name.upper() + IN_FILE: path for name, path in files.items()}
+
+
+def _file_of(name: str) -> str | None:
+    """Return the file that holds a secret, if a child can read it, too: no pipe, read only once."""
+    path = os.environ.get(PREFIX + name.upper() + IN_FILE)
+    return path if path and Path(path).is_file() else None
 
 
 def without_hedgerow(environ: Mapping[str, str]) -> dict[str, str]:

@@ -112,3 +112,18 @@ def _with_password(url: str, password: str) -> str:
         )
     address = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:{quoted}@{address}"))
+
+
+def without_given_password(url: str) -> str:
+    """Return a URL as it was before it got the password of the settings.
+
+    >>> without_given_password("rediss://hedgerow:p%2Fw@host:6380/0")
+    'rediss://hedgerow@host:6380/0'
+    >>> without_given_password("unix://:p%2Fw@/run/socket")
+    'unix:///run/socket'
+    """
+    parts = urlsplit(url)
+    address = parts.netloc.rpartition("@")[2]
+    netloc = f"{parts.username}@{address}" if parts.username else address
+    # not urlunsplit: it takes the slashes from unix:///run/socket
+    return url.replace(f"//{parts.netloc}", f"//{netloc}", 1)

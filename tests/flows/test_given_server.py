@@ -32,7 +32,9 @@ def documented_user() -> list[str]:
     return line.replace("PASSWORD", "geheim").split()
 
 
-def test_the_documented_rights_are_enough_for_all_that_the_service_does(tmp_path: Path) -> None:
+def test_the_documented_rights_are_enough_for_all_that_the_service_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs_tls()
     certificates = Certificates(tmp_path / "certificates")
     with GivenServer(tmp_path / "store", tls=certificates, requirepass="root") as store:
@@ -40,6 +42,7 @@ def test_the_documented_rights_are_enough_for_all_that_the_service_does(tmp_path
             admin.execute_command(*documented_user())
         secret = tmp_path / "password"
         secret.write_text("geheim")
+        monkeypatch.setenv("HEDGEROW_REDIS_PASSWORD_FILE", str(secret))
         url = store.url("recommender", "localhost")
         given = {"redis_url": url, "redis_password": "geheim", "redis_ca_file": certificates.ca}
         with service(tmp_path, **given) as running, running.client() as client:
@@ -47,9 +50,10 @@ def test_the_documented_rights_are_enough_for_all_that_the_service_does(tmp_path
             client.wait_until_learned(client.post("/v1/events", EVENTS)["sequence"])
             job = watch(client, client.post("/v1/retrain", {"model": "fbgd", "budget_s": 0}))
             assert job["status"] == "succeeded", job
+            for pid in (running.pid, *(pids[-1] for pids in started(running).values())):
+                assert b"geheim" not in Path(f"/proc/{pid}/environ").read_bytes()
             variables = {
                 "HEDGEROW_REDIS_URL": url,
-                "HEDGEROW_REDIS_PASSWORD_FILE": str(secret),
                 "HEDGEROW_REDIS_CA_FILE": str(certificates.ca),
                 "HEDGEROW_DATA_DIR": str(tmp_path / "data"),
             }

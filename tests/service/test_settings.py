@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -184,12 +185,41 @@ def test_secrets_may_stand_in_files(
     monkeypatch.setenv("HEDGEROW_REDIS_URL_FILE", str(file))
     settings = load_settings()
     assert settings.redis_url == "redis://:pass@host:6379/0"
-    # children get the value, not the name of the file
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://host:6379/0", "rediss://me@host/0", "unix:///run/s?db=1", "redis://:p!w@a/0"]
+)
+def test_a_secret_in_a_file_is_in_no_environment_of_a_child(
+    an_empty_directory: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    secrets = {"REDIS_PASSWORD": "p!w", "JOBS_REDIS_URL": "redis://:geheim@jobs:6379/0"}
+    for name, secret in secrets.items():
+        file = an_empty_directory / name
+        file.write_text(secret)
+        monkeypatch.setenv(f"HEDGEROW_{name}_FILE", str(file))
+    monkeypatch.setenv("HEDGEROW_REDIS_URL", url)
+    settings = load_settings()
+    assert "p%21w" in str(settings.redis_url)
     passed_on = environment(settings)
-    assert (passed_on["HEDGEROW_REDIS_URL"], "HEDGEROW_REDIS_URL_FILE" in passed_on) == (
-        settings.redis_url,
-        False,
-    )
+    for secret in ("p!w", "p%21w", "geheim"):
+        assert secret not in str(passed_on)
+    for name, value in passed_on.items():
+        monkeypatch.setenv(name, value)
+    assert load_settings() == settings
+
+
+def test_a_child_gets_a_secret_that_can_be_read_only_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, b"redis://:pass@host:6379/0")
+    os.close(theirs)
+    monkeypatch.setenv("HEDGEROW_REDIS_URL_FILE", f"/dev/fd/{ours}")
+    passed_on = environment(load_settings())
+    os.close(ours)
+    assert passed_on["HEDGEROW_REDIS_URL"] == "redis://:pass@host:6379/0"
+    assert "HEDGEROW_REDIS_URL_FILE" not in passed_on
 
 
 @pytest.mark.parametrize(
