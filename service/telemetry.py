@@ -25,6 +25,8 @@ EVENTS = {
     "child_hangs": "a child process was suspended, or got no processor; it is started again",
     "child_started": "the supervisor started a child process",
     "client_disconnected": "a client left before the end of a body; its complete rows are kept",
+    "deletion_repeated": "the deletion of a user was set aside, so it was appended to the log "
+    "again; the erasure waits until that is learned",
     "disk_has_room": "the private server takes writes again",
     "disk_nearly_full": "the private server takes no writes: less than `disk_reserve_mb` is free",
     "documents_unreadable": "an erasure met documents that cannot be read and may name the user; "

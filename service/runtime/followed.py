@@ -130,6 +130,7 @@ def _erasure_store(base: Opened, stored: StoreAccess) -> ErasureStore:
         traces=stored.traces,
         catalogue=stored.catalogue,
         lease=Lease(client, NamespaceKeys(base.namespace.name).eraser, LEASE_MS),
+        append_queue=stored.append_queue,
         rewriting=rewriting,
     )
 

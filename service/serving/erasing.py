@@ -6,7 +6,7 @@ one takes up.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,9 +15,10 @@ from service.errors import StoreUnavailable
 from service.serving.copies.polling import Polled
 from service.store.catalogue.documents import Body, Catalogue, UnreadableDocument
 from service.store.clock import now_ms
-from service.store.erasures.records import Due, Erasures, Removed
+from service.store.erasures.records import Due, Erasures, Removed, again, deletion
 from service.store.erasures.rewriting import Rewriting
 from service.store.erasures.traces import Linking, Traces
+from service.store.log.append_queue import AppendQueue
 from service.store.log.changes import ChangeFollower
 from service.store.log.lease import Lease
 from service.telemetry import logger
@@ -47,6 +48,7 @@ class ErasureStore:
     traces: Traces
     catalogue: Catalogue
     lease: Lease
+    append_queue: AppendQueue
     rewriting: Rewriting | None
     """None: the store is a given server, whose operator decides about its files."""
 
@@ -69,9 +71,9 @@ class Erasing(Polled):
     async def refresh(self) -> None:
         """Do what is due now, unless another process does."""
         due = await asyncio.to_thread(self._due)
-        ready = [one for one in due if one.user and self._is_ready(one)]
+        ready = [one for one in due if one.user and self._is_ready(one)][:AT_ONCE]
         if ready:
-            await self._erase(ready[:AT_ONCE])
+            await self._erase(await self._learned(ready))
         if self._store.rewriting is not None and any(not one.user for one in due):
             await asyncio.to_thread(self._leave_disk, self._store.rewriting, due)
 
@@ -90,7 +92,30 @@ class Erasing(Polled):
         is_learned = self._changes.watermark(erasure.partition) >= erasure.sequence
         return is_learned and now_ms() - erasure.accepted_ms >= GRACE_MS
 
-    async def _erase(self, due: Iterable[Due]) -> None:
+    async def _learned(self, ready: Sequence[Due]) -> list[Due]:
+        """Return those whose deletion was carried out; order the others' deletion anew.
+
+        The watermark also passes a deletion that was set aside, and then the user's data is there.
+        """
+        lost = await asyncio.to_thread(self._set_aside, ready)
+        for one in lost:
+            queue, erasure = self._store.append_queue, one.erasure
+            packed = deletion(one.user, queue.clock())
+            # moves the receipt to the new place in the same step, so it is due again only then
+            sequence = await queue.submit_entry(erasure.partition, packed, 1, order=again(one))
+            place = {"sequence": sequence, "set_aside": erasure.sequence}
+            logger().warning("deletion_repeated", partition=erasure.partition, **place)
+        return [one for one in ready if one not in lost]
+
+    def _set_aside(self, ready: Sequence[Due]) -> list[Due]:
+        traces = self._store.traces
+        return [
+            one for one in ready if traces.is_set_aside(one.erasure.partition, one.erasure.sequence)
+        ]
+
+    async def _erase(self, due: Sequence[Due]) -> None:
+        if not due:
+            return
         until: dict[int, dict[str, int]] = defaultdict(dict)
         for one in due:
             of = until[one.erasure.partition]
@@ -137,7 +162,7 @@ class Erasing(Polled):
             events, unreadable = events + n, unreadable + unread
         return events, unreadable
 
-    def _leave_disk(self, rewriting: Rewriting, due: Iterable[Due]) -> None:
+    def _leave_disk(self, rewriting: Rewriting, due: Sequence[Due]) -> None:
         waiting = {one.erasure.id: one.erasure for one in due if not one.user}
         gone = rewriting.step(waiting.keys())
         done = [erasure for name, erasure in waiting.items() if name in gone]

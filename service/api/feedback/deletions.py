@@ -9,10 +9,10 @@ from service.api.times import Time, rfc3339
 from service.api.waiting import learned
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
-from service.store.erasures.records import order
+from service.store.erasures.records import deletion, order
 from service.store.identity.known import Basis
-from service.store.log.append_queue import Row, entry_of
-from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER, encode
+from service.store.log.append_queue import Row
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING
 from service.store.partitions import partition_of
 
 What = Literal["rating", "item", "user"]
@@ -58,12 +58,11 @@ async def delete_rating(
 async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
     """Delete a user's row, history and document, and order the erasure of all traces."""
     partition = partition_of(user, runtime.namespace.partitions)
-    row, ordered = _row(runtime, DELETE_USER, user, 0), order(user, partition)
-    packed = encode(entry_of([row], row.time_ms))
+    now, ordered = runtime.append_queue.clock(), order(user, partition)
     basis = Basis(runtime.known.token)
-    appending = runtime.append_queue.submit_entry(partition, packed, 1, basis, ordered)
+    appending = runtime.append_queue.submit_entry(partition, deletion(user, now), 1, basis, ordered)
     [sequence] = await settled([appending])
-    receipt = await _receipt(runtime, "user", row, {partition: sequence}, user=user)
+    receipt = await _receipt(runtime, "user", now, {partition: sequence}, user=user)
     return receipt.model_copy(update={"erasure": ordered.id})
 
 
@@ -98,13 +97,13 @@ async def _delete(
         [runtime.append_queue.submit(partition, (row,), Basis(token)) for partition in partitions]
     )
     sequences = dict(zip(partitions, appended, strict=True))
-    return await _receipt(runtime, what, row, sequences, user=user, item=item)
+    return await _receipt(runtime, what, row.time_ms, sequences, user=user, item=item)
 
 
 async def _receipt(
     runtime: ApiRuntime,
     what: What,
-    row: Row,
+    time_ms: int,
     sequences: Mapping[int, int],
     *,
     user: str | None = None,
@@ -118,5 +117,5 @@ async def _receipt(
         sequence=sequence_token(sequences),
         learned=await learned(runtime.changes, sequences, runtime.settings.wait_timeout_ms),
         erasure=None,
-        timestamp=rfc3339(row.time_ms),
+        timestamp=rfc3339(time_ms),
     )

@@ -48,7 +48,7 @@ class ErasedUser(Answer):
     erasure: str
     """Names the receipt."""
     sequence: str
-    """The place of the deletion in the order of events."""
+    """The place of the deletion in the order of events; a later one if it had to be repeated."""
     deleted: Time
     """When the deletion was accepted."""
     erased: Time | None

@@ -16,6 +16,8 @@ from service.errors import NotFound
 from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
+from service.store.log.append_queue import Row, entry_of
+from service.store.log.codec import DELETE_USER, encode
 from service.store.log.erasure_order import ErasureOrder
 
 KEPT_S = 400 * 86_400
@@ -135,7 +137,18 @@ class Erasures:
 def order(user: str, partition: int) -> ErasureOrder:
     """Return a new erasure of a user; it begins once its deletion is in the log."""
     erasure = Erasure(secrets.token_hex(10), partition, sequence=0, accepted_ms=now_ms())
-    return ErasureOrder(erasure.id, user, msgspec.json.encode(erasure), KEPT_S)
+    return again(Due(erasure, user))
+
+
+def again(due: Due) -> ErasureOrder:
+    """Return the order of an erasure that goes with a new deletion; its receipt moves there."""
+    return ErasureOrder(due.erasure.id, due.user, msgspec.json.encode(due.erasure), KEPT_S)
+
+
+def deletion(user: str, time_ms: int) -> bytes:
+    """Return the log entry that deletes a user; an order goes with it."""
+    row = Row(user, item=0, value=0.0, time_ms=time_ms, kind=DELETE_USER, flags=0, digest=b"")
+    return encode(entry_of([row], time_ms))
 
 
 def _changed(erasure: Erasure, changes: Mapping[str, Any]) -> Erasure:

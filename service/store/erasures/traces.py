@@ -104,6 +104,10 @@ class Traces:
         drop_removed(self._client, keys.changes, before=through + 1)
         drop_removed(self._client, keys.impressions)
 
+    def is_set_aside(self, partition: int, sequence: int) -> bool:
+        """Return whether an event could not be learned, and is in a dead letter."""
+        return DeadLetters(self._client, self._partitions[partition]).covers(sequence)
+
     def leave_dead_letters(self, partition: int, until: Mapping[str, int]) -> tuple[int, int]:
         """Remove their events from the dead letters.
 

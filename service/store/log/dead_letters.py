@@ -61,6 +61,12 @@ class DeadLetters:
             found = _letters(self._client.xrange(self._key, f"{last}-0", f"{last}-0"))
         return found[0] if found else None
 
+    def covers(self, sequence: int) -> bool:
+        """Return whether one holds the event with this sequence."""
+        with store_errors():
+            found = _letters(self._client.xrange(self._key, f"{sequence}-0", count=1))
+        return bool(found) and found[0].first <= sequence
+
     def discard(self, last: int) -> bool:
         """Remove one; return whether it was there."""
         with store_errors():
