@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -66,6 +66,20 @@ def _wait_for_end(fd: int) -> None:
     # nobody is left who would kill us if that takes too long
     threading.Event().wait(20.0)
     os._exit(1)
+
+
+@contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what waits here like Ctrl-C: by itself, PID 1 of a container ignores it."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def yield_to_others(niceness: int) -> None:

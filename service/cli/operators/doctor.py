@@ -176,7 +176,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         yield Finding("store", f"{settings.data_dir} is not there yet: `hedgerow serve` makes it")
         return
     try:
-        check_given(settings)
+        check_given(settings, waits=False)
         with open_store(settings) as url:
             yield from _store(settings, url)
     except ServiceError as error:

@@ -12,7 +12,7 @@ import uvicorn
 
 from service.app import create_app
 from service.cli import options
-from service.ending import follow_lifeline
+from service.ending import ended_by_sigterm, follow_lifeline
 from service.errors import StoreRolledBack, StoreUnavailable
 from service.http.connections import server_config
 from service.processes.commands import STORE_LOST
@@ -63,7 +63,8 @@ def api(
     take_short_turns()
     url = options.given_redis(settings, "api")
     if lifeline is None:
-        check_given(settings)
+        with ended_by_sigterm():
+            check_given(settings)
     with connect(url, role="api-start") as client:
         # here, where a message can still be plain: inside the app it would be a traceback
         if lifeline is not None:

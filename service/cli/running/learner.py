@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from service.cli import options
-from service.ending import follow_lifeline
+from service.ending import ended_by_sigterm, follow_lifeline
 from service.errors import Superseded
 from service.learning.partition_loop import learn_partition
 from service.processes.commands import SUPERSEDED
@@ -35,18 +35,19 @@ def learner(
     """
     settings = load_settings()
     set_up_logs(f"learner-{partition}", settings.log_level)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     follow_lifeline(lifeline)
     beat(heartbeat)
     take_short_turns()
     url = options.given_redis(settings, "learner")
     if lifeline is None:
         # started by hand: an unreachable store is an error at once; a later outage is waited out
-        check_given(settings)
+        with ended_by_sigterm():
+            check_given(settings)
         with connect(url, role=f"learner-{partition}") as client:
             open_namespace(client, settings)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     try:
         learn_partition(settings, url, partition, stop)
     except Superseded:

@@ -9,7 +9,7 @@ from functools import partial
 import typer
 
 from service.cli import options
-from service.ending import end_with_parent, follow_lifeline, yield_to_others
+from service.ending import end_with_parent, ended_by_sigterm, follow_lifeline, yield_to_others
 from service.errors import Superseded
 from service.processes.commands import ONE_THREAD, SUPERSEDED
 from service.settings import Settings
@@ -43,13 +43,14 @@ def run_trainer(lifeline: int | None, work: Work) -> None:
     """Run a trainer whose jobs ``work`` does; raise Superseded if another trainer took over."""
     settings = load_settings()
     set_up_logs("trainer", settings.log_level)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     follow_lifeline(lifeline)
     url = options.given_redis(settings, "trainer")
     if lifeline is None:
-        check_given(settings)
+        with ended_by_sigterm():
+            check_given(settings)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     trainers.run(settings, url, stop, work)
 
 

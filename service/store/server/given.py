@@ -27,17 +27,18 @@ OURS = ("ssl_certfile", "ssl_keyfile", "username", "password")
 """Parts of a URL's query by which the server knows us."""
 
 
-def check_given(settings: Settings) -> None:
+def check_given(settings: Settings, *, waits: bool = True) -> None:
     """Wait for the given servers to load their files, and check them; nothing if none is given.
 
-    StoreUnavailable, which names the setting, if one does not answer or does not let us in.
+    StoreUnavailable, which names the setting, if one does not answer or does not let us in; unless
+    ``waits``, also if it still loads its files.
     Misconfigured if it lets in anybody, or is a replica.
     """
     for name in URLS:
         url = getattr(settings, name)
         if url is not None:
             with _naming(name, url), connect(url, role="start") as client:
-                _until_loaded(client)
+                _until_loaded(client, waits=waits)
                 if not settings.redis_without_password:
                     _refuse_open(url)
                 _refuse_replica(client)
@@ -66,15 +67,15 @@ def _scheme(url: str, error: StoreUnavailable) -> str:
     return ""
 
 
-def _until_loaded(client: redis.Redis) -> None:
-    """Return once the server answers; at once with an error if it does not load its files."""
+def _until_loaded(client: redis.Redis, *, waits: bool) -> None:
+    """Return once the server answers; raise what it says if that is no reason to wait."""
     pause, is_logged = threading.Event(), False
     while True:
         try:
             with store_errors():
                 client.ping()
         except StoreUnavailable as error:
-            if not isinstance(error.__cause__, redis_errors.BusyLoadingError):
+            if not waits or not isinstance(error.__cause__, redis_errors.BusyLoadingError):
                 raise
             if not is_logged:
                 logger().info("store_loading")

@@ -1,18 +1,24 @@
 """Given servers: TLS, passwords and permissions; what is refused at the start, with words."""
 
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from service.ending import end_process
 from service.errors import Misconfigured, ServiceError, StoreUnavailable
+from service.processes.commands import COMMAND
 from service.settings import Settings
 from service.settings_loading import load_settings
 from service.store.connection import connect, without_password
 from service.store.namespace import open_namespace
 from service.store.server.given import check_given
-from tests.given_server import Certificates, GivenServer, needs_tls
+from tests.given_server import Certificates, GivenServer, needs_tls, says_loading
+from tests.server import wait_until
 from tests.service.running import hedgerow
 from tests.stories import run
 
@@ -144,6 +150,35 @@ def test_a_replica_is_refused_at_the_start(tmp_path: Path) -> None:
         pytest.raises(Misconfigured, match=f"a replica of 127.0.0.1:{primary.port}"),
     ):
         check_given(Settings(redis_url=replica.url()))
+
+
+@pytest.mark.parametrize("role", ["api", "learner", "trainer"])
+def test_who_waits_for_a_server_that_loads_its_files_ends_when_told_to(
+    tmp_path: Path, role: str
+) -> None:
+    log = tmp_path / "log"
+    with GivenServer(tmp_path / "server") as server, server.admin() as admin:
+        server.restart_slowly()
+        environment = os.environ | {"HEDGEROW_REDIS_URL": server.url()}
+        with log.open("wb") as stderr:
+            process = subprocess.Popen([*COMMAND, role], stderr=stderr, env=environment)
+        try:
+            wait_until(lambda: "store_loading" in log.read_text())
+            process.send_signal(signal.SIGTERM)
+            # as by Ctrl-C: a process that handles no SIGTERM ignores it in a container
+            assert process.wait(timeout=30) == 130
+        finally:
+            end_process(process)
+        assert says_loading(admin), "the server was ready too early for this test"
+
+
+def test_doctor_finds_a_server_that_loads_its_files(tmp_path: Path) -> None:
+    with GivenServer(tmp_path / "server") as server, server.admin() as admin:
+        server.restart_slowly()
+        said = hedgerow("doctor", HEDGEROW_REDIS_URL=server.url())
+        assert says_loading(admin), "the server was ready too early for this test"
+    assert said.returncode == 1
+    assert "still loading its files" in said.stderr
 
 
 @pytest.mark.parametrize(
