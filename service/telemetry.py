@@ -88,6 +88,8 @@ EVENTS = {
     "training_started": "a process begins a training",
     "users_erased": "the store names deleted users no longer",
     "users_erased_from_disk": "the private server's file names deleted users no longer",
+    "users_not_erased": "links were written faster than deleted users could be taken out of them; "
+    "the erasure begins anew",
     "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
 }
 """Every event in the logs, and its meaning."""

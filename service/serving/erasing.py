@@ -135,6 +135,8 @@ class Erasing(Polled):
                 return
             found = await asyncio.to_thread(traces.linking_since, users)
             await self._unlink(found, users, unlinked)
+        # all of it is due again at the next look
+        logger().warning("users_not_erased", n=len(done), looks=LOOKS)
 
     async def _unlink(self, found: Linking, users: set[str], unlinked: "_Unlinked") -> None:
         """Take the users out of the links of those who were found to have some."""
