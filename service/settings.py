@@ -210,8 +210,8 @@ class Settings(BaseSettings):
     """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts
     by itself. If several such jobs in a row fail or are cancelled, each from the second on doubles
     the pause, up to about a day (a pause below a minute counts as a minute then). There is no pause
-    before the first training, nor when the number of events has grown by half since the last one.
-    """
+    before the first training, nor, if ``retrain_after_events`` and a schedule are not set, when the
+    number of events has grown by half since the last one."""
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy to keep; active, previous and pinned ones are always kept."""
     keep_models_days: Annotated[float, Field(gt=0)] = 30

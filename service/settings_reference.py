@@ -17,8 +17,8 @@ Secrets may stand in files: `{PREFIX}REDIS_URL_FILE`, `{PREFIX}JOBS_REDIS_URL_FI
 `{PREFIX}REDIS_PASSWORD_FILE` and `{API_KEY_NAME}_FILE` name files whose text is the URL, the
 password or the key. Other processes can often read an environment; a file has an owner. Setting
 both is refused. The processes that the service starts read the same files, so leave them there
-while it runs. All other secrets, such as those in `hedgerow.toml` or read from a pipe, these
-processes get in their environment.
+while it runs. In their environment these processes get all other secrets, such as those in
+`hedgerow.toml` or read from a pipe.
 """
 
 KINDS_TEXT = f"""
