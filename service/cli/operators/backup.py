@@ -224,6 +224,7 @@ def _at_times(
     """Take a backup at each time; one that fails is told, and the next is tried at its time."""
     if problem := cron_problem(cron):
         raise Misconfigured(f"--schedule: {problem}")
+    say(f"a backup is taken at the times of {cron!r} (UTC) until Ctrl-C")
     done, never = moment_before(cron, now()), threading.Event()
     while not never.wait(look_s):
         due = moment_before(cron, now())

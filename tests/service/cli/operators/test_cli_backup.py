@@ -112,7 +112,7 @@ def test_standard_output_on_a_full_disk_is_told_in_one_line(environment):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back():
+def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back(capsys):
     hour = 3_600_000
     times = iter([0, 900 * hour, 900 * hour, 2 * hour, 2 * hour])
     took = []
@@ -124,6 +124,7 @@ def test_a_schedule_goes_on_when_a_clock_that_was_ahead_is_set_back():
 
     with pytest.raises(KeyboardInterrupt):
         verb._at_times("0 * * * *", take, now=lambda: next(times), look_s=0.0)
+    assert "'0 * * * *'" in capsys.readouterr().err, "whoever waits is told for what"
 
 
 def test_a_schedule_that_is_no_cron_is_refused():
