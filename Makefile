@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help install install-dev demo serve test test-all simulate chaos fuzz soak check lint-openapi format bench bench-quality openapi \
-	openapi-examples openapi-tools docs lock clean
+	openapi-examples openapi-tools clients docs lock clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -114,6 +114,9 @@ openapi: .venv/installed  ## write openapi/openapi.json anew
 openapi-examples: .venv/installed-dev  ## receive the examples of the document anew, from running services
 	$(BIN)/python -m tests.openapi.recording
 	$(MAKE) openapi
+
+clients: .venv/installed-dev  ## write what of the clients follows from openapi/openapi.json anew
+	$(BIN)/python -m clients.generator
 
 docs: .venv/installed  ## write docs/reference/settings.md anew
 	$(BIN)/hedgerow doctor --settings-reference > docs/reference/settings.md

@@ -7,9 +7,13 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),
+    *sorted((ROOT / "clients").glob("*/README.md")),
     *sorted((ROOT / "bench" / "results").glob("*.md")),
     *sorted(DOCS.rglob("*.md")),
 ]
+
+SERVICE = "localhost:8000"
+"""Where the examples of the pages expect a service."""
 
 
 def name_of(page: Path) -> str:

@@ -13,11 +13,16 @@ from typer.testing import CliRunner
 
 from service.cli.main import app
 from service.training.recipes import RANKING
-from tests.docs.pages import DOCS, PAGES, blocks, name_of
+from tests.docs.pages import DOCS, PAGES, SERVICE, blocks, name_of
 
 EVALUATION = DOCS / "how-to" / "evaluate-models.md"
 SETTINGS = DOCS / "reference" / "model-settings.md"
-WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+WITH_PYTHON = [
+    page
+    for page in PAGES
+    if blocks(page, "python") and SERVICE not in "".join(blocks(page, "python"))
+]
+"""Pages on clients, whose examples ask a service, are in test_client_pages.py."""
 USERS, ITEMS = 60, 40
 
 

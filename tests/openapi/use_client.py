@@ -6,7 +6,6 @@ It runs where the client's dependencies are installed, which is not where the te
 import datetime
 import sys
 
-from hedgerow_client import Client
 from hedgerow_client.api.feedback import get_history, send_feedback
 from hedgerow_client.api.items import list_items, write_item
 from hedgerow_client.api.recommendations import recommend
@@ -21,6 +20,8 @@ from hedgerow_client.models import (
     Slate,
     Written,
 )
+
+from hedgerow_client import Client
 
 client = Client(base_url=sys.argv[1], timeout=60)
 for user, items in {"ada": "ab", "grace": "abc", "mary": "bcd"}.items():

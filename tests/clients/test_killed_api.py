@@ -1,0 +1,61 @@
+"""Events through each client while the api is killed, again and again: each counts once."""
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from hedgerow_client import AsyncClient, Batch, Client, Receipt
+from service.processes.child import ServiceProcess
+from tests.clients.kills import Killer, check_each_counts_once, event
+from tests.service.running import service
+
+pytestmark = pytest.mark.flow
+SIZES = [(600, 1), pytest.param(10_000, 5, marks=pytest.mark.slow)]
+"""How many events, and how often the api is killed meanwhile."""
+
+
+@pytest.mark.parametrize(("n", "kills"), SIZES)
+def test_each_event_of_the_python_client_counts_once(tmp_path: Path, n: int, kills: int) -> None:
+    with service(tmp_path, trainer=False) as running, Client(running.url) as client:
+        client.wait_until_ready()
+
+        def note(_: Batch) -> None:
+            killer.note(stream.receipt.acknowledged)
+
+        # the stream ends first, then the killer
+        with ExitStack() as stack:
+            killer = stack.enter_context(Killer(running, n, kills))
+            stream = stack.enter_context(client.stream(rows=n // 100, on_batch=note))
+            for number in range(n):
+                killer.may_go_on(number)
+                stream.send(event(number))
+        receipt = stream.receipt
+        assert (receipt.acknowledged, receipt.refused_total) == (n, 0)
+        check_each_counts_once(running.url, n, receipt.sequence)
+
+
+@pytest.mark.slow
+def test_each_event_of_the_async_python_client_counts_once(tmp_path: Path) -> None:
+    n, kills = 10_000, 5
+
+    async def send(running: ServiceProcess) -> Receipt:
+        async with AsyncClient(running.url) as client:
+            await client.wait_until_ready()
+
+            def note(_: Batch) -> None:
+                killer.note(stream.receipt.acknowledged)
+
+            with Killer(running, n, kills) as killer:
+                async with client.stream(rows=n // 100, on_batch=note) as stream:
+                    for number in range(n):
+                        if number % killer.part == 0:
+                            await asyncio.to_thread(killer.may_go_on, number)
+                        await stream.send(event(number))
+            return stream.receipt
+
+    with service(tmp_path, trainer=False) as running:
+        receipt = asyncio.run(send(running))
+        assert (receipt.acknowledged, receipt.refused_total) == (n, 0)
+        check_each_counts_once(running.url, n, receipt.sequence)
