@@ -22,6 +22,7 @@ from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.models import experts, jobs, models, rankers, schedule, topics
 from service.api.models.watched_jobs import WatchedJobs
 from service.api.slates import audience, batch, popular, predictions, recommendations, similar
+from service.console.serving import add_console
 from service.errors import ServiceError
 from service.http.auth import FRESH_S, KeyCheck
 from service.http.body_budget import BodyBudget
@@ -149,6 +150,7 @@ def create_app(
     add_page(app, "/docs", lambda: route_page(app.openapi()))
     add_document(app, "/openapi.json")
     add_interactive_page(app)
+    add_console(app, settings)
     document(app, ABOUT)
     return app
 

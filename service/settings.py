@@ -36,6 +36,7 @@ API_KEY_NAME = "HEDGEROW_API_KEY"
 """Variable with the API key for commands that call a running service (``import``, ``export``)."""
 
 NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
+FEATURE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 
 
 class Kind(BaseModel):
@@ -240,6 +241,12 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Addresses or networks (10.0.0.0/8) of reverse proxies, separated by commas: their header
     ``X-Forwarded-For`` names the client. Nobody else's is read.
+    """
+    console_title: Annotated[str, Field(pattern=FEATURE_PATTERN)] = "title"
+    """Feature of items and users that the console shows as their name."""
+    console_picture: Annotated[str, Field(pattern=FEATURE_PATTERN)] = "picture"
+    """Feature of items that the console shows as a picture: a path on the host of the console, or a
+    ``data:`` URL. Pictures of other hosts are not loaded.
     """
     limits: Limits = Limits()
     """Bounds on what clients may take of each api process."""

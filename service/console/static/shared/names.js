@@ -1,0 +1,52 @@
+// What items and users are called and look like: the features that the settings name.
+
+import { get, segment } from "./api.js";
+import { el } from "./dom.js";
+
+const meta = (name) => document.querySelector(`meta[name="${name}"]`).content;
+export const TITLE = meta("title-feature");
+export const PICTURE = meta("picture-feature");
+export const FIELDS = `${TITLE},${PICTURE},categories`;
+
+const TONES = 6;
+const known = new Map();
+
+export const titleOf = (features, id) => String(features?.[TITLE] ?? id);
+
+export function remember(items) {
+  for (const { item, features, fields } of items) {
+    const said = features ?? fields;
+    if (said) known.set(item, titleOf(said, item));
+  }
+}
+
+// The title of an item that an answer names by id alone; ids that nobody described stay ids.
+export function itemName(id) {
+  const node = el("span", { class: "name", title: id }, known.get(id) ?? id);
+  if (!known.has(id)) {
+    known.set(id, id);
+    const load = get(`items/${segment(id)}`).then(({ features }) => known.set(id, titleOf(features, id)), () => {});
+    pending.set(id, load);
+  }
+  pending.get(id)?.then(() => { node.textContent = known.get(id); });
+  return node;
+}
+const pending = new Map();
+
+// A picture of our own host, or the first letters on a tile whose colour the category chooses.
+export function picture(features, categories, id) {
+  const source = features?.[PICTURE];
+  if (typeof source === "string" && isOurs(source)) {
+    return el("img", { class: "tile", src: source, alt: "", loading: "lazy", width: 44, height: 44 });
+  }
+  const letters = titleOf(features, id).split(/\s+/).filter((word) => !/^(the|a|an|of)$/i.test(word)).slice(0, 2).map((word) => [...word][0]);
+  return el("span", { class: `tile tone${hash(categories?.[0] ?? id) % TONES}`, "aria-hidden": "true" }, letters.join("").toUpperCase());
+}
+
+function isOurs(source) {
+  return source.startsWith("data:image/") || (URL.canParse(source, location.href) && new URL(source, location.href).origin === location.origin);
+}
+
+function hash(text) {
+  return [...text].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) >>> 0, 7);
+}

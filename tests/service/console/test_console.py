@@ -1,0 +1,147 @@
+"""The console in a real browser: every page, at every width, in both themes."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from service.processes.child import ServiceProcess
+from tests.service.console.chromium import PATIENCE_MS, PHONE, Visit, needs_chromium
+
+pytestmark = [pytest.mark.flow, needs_chromium]
+
+PAGES = {
+    "overview": "Overview",
+    "try?user=user-0003": "Try it",
+    "items": "Items",
+    "users": "Users",
+    "users/user-0003": "user-0003",
+    "topics": "Topics",
+    "models": "Models",
+    "rankers": "Rankers",
+    "experts": "Experts",
+    "keys": "Keys",
+}
+MOST_BYTES = 300_000
+
+
+def test_every_page_is_clean(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url) as visit:
+        for where, heading in PAGES.items():
+            visit.open(where, heading)
+            visit.check_accessible()
+            visit.check_width()
+        visit.check()
+
+
+def test_every_page_can_be_read_in_the_dark(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url, theme="dark") as visit:
+        for where, heading in PAGES.items():
+            visit.open(where, heading)
+            visit.check_accessible(only="color-contrast")
+        visit.check()
+
+
+def test_every_page_fits_a_phone(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url, PHONE) as visit:
+        for where, heading in PAGES.items():
+            visit.open(where, heading)
+            visit.check_width()
+        visit.page.get_by_role("button", name="Menu").click()
+        visit.page.get_by_role("link", name="Try it").click()
+        visit.page.get_by_role("heading", name="Try it", level=1).wait_for()
+        visit.check()
+
+
+def test_the_first_load_is_small(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url) as visit:
+        sizes: list[int] = []
+        visit.page.on("response", lambda answer: sizes.append(len(answer.body())))
+        visit.page.goto(running.url)
+        expect(visit.page).to_have_url(f"{running.url}/console")
+        visit.page.get_by_role("heading", name="Overview").wait_for()
+        visit.settle()
+        assert 10_000 < sum(sizes) < MOST_BYTES
+
+
+def test_three_ratings_change_the_list(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url) as visit:
+        page = visit.page
+        visit.open("try", "Try it")
+        page.get_by_role("button", name="Invent a user").click()
+        page.locator(".slate-row").first.wait_for()
+        visit.settle()
+        shown = page.locator(".slate-row .title")
+        before = shown.all_text_contents()
+        rows = page.locator(".rate-row")
+        for n, stars in enumerate((5, 5, 1)):
+            rows.nth(n).locator("label").nth(stars - 1).click()
+            expect(page.locator(".events li")).to_have_count(n + 1)
+        expect(page.locator(".moved").first).to_be_visible()
+        assert shown.all_text_contents() != before
+        visit.check()
+
+
+def test_a_training_is_watched_to_its_end(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url) as visit:
+        page = visit.page
+        visit.open("models", "Models")
+        page.get_by_role("button", name="Train now").click()
+        page.get_by_label("Model", exact=True).select_option("fbgd")
+        page.get_by_label("Seconds for the search of settings").fill("0")
+        page.get_by_label("Let it serve even if").check()
+        page.get_by_role("button", name="Train", exact=True).click()
+        training = page.locator(".job")
+        expect(training.get_by_role("progressbar")).to_be_visible()
+        expect(training.get_by_text("succeeded")).to_be_visible(timeout=4 * PATIENCE_MS)
+        expect(training.get_by_text("promoted")).to_be_visible()
+        expect(page.get_by_role("button", name="Pin fbgd")).to_be_visible()
+        visit.check_accessible()
+        visit.check()
+
+
+def test_two_models_stand_side_by_side(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url) as visit:
+        visit.open("try?user=user-0003", "Try it")
+        visit.page.get_by_role("button", name="Two models side by side").click()
+        lists = visit.page.locator(".slate-card")
+        expect(lists).to_have_count(2)
+        lists.nth(1).get_by_label("Model of this list").select_option("online")
+        expect(lists.nth(1).locator(".slate-row")).to_have_count(10)
+        visit.check()
+
+
+def test_an_item_is_found_edited_and_hidden(running: ServiceProcess, browser: Browser) -> None:
+    with Visit(browser, running.url) as visit, running.client() as client:
+        page = visit.page
+        visit.open("items", "Items")
+        title = client.get("/v1/items/item-0007")["features"]["title"]
+        page.get_by_label("Search items").fill(title)
+        page.get_by_role("button", name="Search").click()
+        page.get_by_role("link", name=title, exact=True).click()
+        page.get_by_role("heading", name=title, level=1).wait_for()
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_label("Categories").fill("hedges, walls")
+        page.get_by_label("Features").fill('{"title": "A <b>New</b> Hedge", "year": 2026}')
+        page.get_by_role("button", name="Save").click()
+        page.get_by_role("heading", name="A <b>New</b> Hedge", level=1).wait_for()
+        page.get_by_role("button", name="Hide").click()
+        expect(page.get_by_role("button", name="Show again")).to_be_visible()
+        now = client.get("/v1/items/item-0007")
+        assert (now["hidden"], now["categories"]) == (True, ["hedges", "walls"])
+        assert now["features"] == {"title": "A <b>New</b> Hedge", "year": 2026}
+        visit.check()
+
+
+def test_a_page_says_what_to_do_where_nothing_answers(
+    running: ServiceProcess, browser: Browser
+) -> None:
+    with Visit(browser, running.url) as visit:
+        page = visit.page
+        visit.open("items/no-such-item", "no-such-item")
+        expect(page.get_by_role("alert").first).to_contain_text("This could not be read")
+        page.route("**/v1/**", lambda route: route.abort())
+        page.goto(f"{running.url}/console#/overview")
+        page.get_by_role("heading", name="Overview", level=1).wait_for()
+        expect(page.get_by_role("alert")).to_contain_text("Is it still running?")
+        page.unroute("**/v1/**")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("heading", name="Ingest")).to_be_visible()
