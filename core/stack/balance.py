@@ -6,6 +6,7 @@ gains 2 % on Gowalla's published test loses 1 % on a random sample of Last.fm. S
 in both ways, and those weights are chosen whose gain is largest where it is smallest.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,13 @@ from core.types import F32, F64, I64
 
 SHARES = (0.0, 0.25, 0.5, 1.0)
 """Shares of the second sample's events that are tried beside all of the first one's."""
+SURE = 2.5
+"""Standard errors by which a stack must be better than the best ranker, or this one answers alone.
+
+The best of several stacks looks better than it is, because it was chosen for looking best."""
+
+_Ndcg10 = Sequence[F64]
+"""The ndcg@10 of each list of both samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,28 +52,29 @@ def balanced(
     """Return the stack with the largest gain on the worse of two samples, by cross-fitting.
 
     The first sample is random, the second one is not; at most ``most`` events of each are learned.
-    ``scores`` names for each ranker the column of its own score. If that stack ranks worse than the
-    best ranker in the mean of both, or there are too few events to know, this ranker answers alone.
+    ``scores`` names for each ranker the column of its own score. Unless the stack is surely worth
+    more than the best ranker, this ranker answers alone.
 
-    Equation   gain = min over samples of (mean ndcg@10 of the stack / that of the best ranker - 1)
+    Equation   worth = min over samples of (mean ndcg@10 / that of the sample's best ranker)
     """
-    columns = np.array(list(scores.values()))
-    own = np.array([_means(samples, [one.signals[:, at] for one in samples]) for at in columns])
-    leads = own.max(axis=0)
-    known = bool((leads > 0.0).all())
-    best = [*scores][int((own / leads if known else own).sum(axis=1).argmax())]
-    ndcg10 = dict(zip(scores, own.mean(axis=1).tolist(), strict=True))
+    own = {at: _ndcg10(samples, [one.signals[:, at] for one in samples]) for at in scores.values()}
+    leads = np.array([_means(one) for one in own.values()]).max(axis=0)
+    # where no ranker finds anything, all are worth the same
+    worths = {at: _worth(one, np.where(leads > 0.0, leads, 1.0)) for at, one in own.items()}
+    best = max(scores, key=lambda name: worths[scores[name]])
+    ndcg10 = {name: float(_means(own[at]).mean()) for name, at in scores.items()}
     folds = rng.integers(0, FOLDS, 1 + max(int(one.user.max(initial=0)) for one in samples))
     events = _events(samples, folds, most, rng)
     fits = _cross_fitted(samples, folds, events, names)
-    if not fits or not known:
+    if not fits or not (leads > 0.0).all():
         return Guarded(fit(events.choices, names), best, ndcg10)
-    gains = {share: means / leads - 1.0 for share, means in fits.items()}
-    share = max(gains, key=lambda share: float(gains[share].min()))
+    share = max(fits, key=lambda share: _worth(fits[share], leads))
+    more = _worth(fits[share], leads) - worths[scores[best]]
+    is_sure = more > SURE * _error(fits[share], own[scores[best]], leads)
     return Guarded(
         fit(events.choices.keep(events.needs <= share), names),
-        alone=best if gains[share].mean() < 0.0 else None,
-        ndcg10={"mixture": float(fits[share].mean()), **ndcg10},
+        alone=None if is_sure else best,
+        ndcg10={"mixture": float(_means(fits[share]).mean()), **ndcg10},
     )
 
 
@@ -80,8 +89,8 @@ def _events(
 
 def _cross_fitted(
     samples: tuple[Lists, Lists], folds: I64, events: _Events, names: Sequence[str]
-) -> dict[float, F64]:
-    """Return the mean ndcg@10 in both samples (2,) by share, each list by a fit to other users.
+) -> dict[float, _Ndcg10]:
+    """Return the ndcg@10 of all lists of both samples by share, each by a fit to other users.
 
     It is empty if a fold leaves nothing to learn from.
     """
@@ -97,10 +106,24 @@ def _cross_fitted(
             for lists, score in zip(samples, scores, strict=True):
                 rows = folds[lists.user][lists.list_of] == fold
                 score[rows] = begin.score_all(lists.choices)[rows]
-    return {share: _means(samples, scores) for share, scores in found.items()}
+    return {share: _ndcg10(samples, scores) for share, scores in found.items()}
 
 
-def _means(samples: tuple[Lists, Lists], scores: Sequence[F32 | F64]) -> F64:
-    """Return the mean ndcg@10 of each sample in the order of a score, (2,)."""
-    found = [one.ndcg10(score).mean() for one, score in zip(samples, scores, strict=True)]
-    return np.array(found)
+def _ndcg10(samples: tuple[Lists, Lists], scores: Sequence[F32 | F64]) -> _Ndcg10:
+    """Return the ndcg@10 of the lists of each sample in the order of a score."""
+    return [one.ndcg10(score) for one, score in zip(samples, scores, strict=True)]
+
+
+def _means(found: _Ndcg10) -> F64:
+    return np.array([one.mean() for one in found])
+
+
+def _worth(found: _Ndcg10, leads: F64) -> float:
+    return float((_means(found) / leads).min())
+
+
+def _error(one: _Ndcg10, other: _Ndcg10, leads: F64) -> float:
+    """Return the larger standard error of the difference, of those of the two samples."""
+    differences = [a - b for a, b in zip(one, other, strict=True)]
+    errors = np.array([more.std() / math.sqrt(more.size) for more in differences])
+    return float((errors / leads).max())

@@ -28,7 +28,7 @@ OnProgress = Callable[[str, float], None]
 HELD_OUT, TILT = 0.2, 0.3
 """Share of the training pairs by which weights are chosen, and the exponent of an item's count in
 its chance to be held out for the second sample."""
-USERS, EVENTS = 3_000, 6_000
+USERS, EVENTS = 8_000, 6_000
 """Most lists that are measured, and most pairs that are learned from, in each of the two ways."""
 REPEATS = 4
 """Most samples that are taken in each way."""

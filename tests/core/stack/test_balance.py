@@ -77,6 +77,16 @@ def test_a_signal_counts_where_it_helps_in_one_sample_and_harms_in_none():
         assert gain.mean() > 0.01
 
 
+def test_without_a_sure_gain_the_best_ranker_answers_alone():
+    """``b`` helps a little: 60 users cannot tell it from chance, and 2 000 can."""
+    alone = []
+    for users in (60, 2_000):
+        samples = sample(1, popular=0.4, users=users), sample(2, popular=0.4, users=users)
+        found = balanced(samples, NAMES, SCORES, 900, np.random.default_rng(0))
+        alone.append(found.alone)
+    assert alone == ["a", None]
+
+
 def test_with_too_few_events_the_best_ranker_answers_alone():
     few = sample(1, popular=0.0, users=1, m=4, wanted=1)
     found = balanced((few, few), NAMES, SCORES, 10, np.random.default_rng(0))
