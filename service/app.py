@@ -13,11 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.api import audit, keys, operations
+from service.api import audit, keys, metrics, operations
 from service.api.catalogue import bulk, categories, user_export
 from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, erasures, histories, merges, ratings
+from service.api.feedback.event_counts import EventCounts
 from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.models import experts, jobs, models, rankers, schedule, topics
 from service.api.models.watched_jobs import WatchedJobs
@@ -35,6 +36,7 @@ from service.http.raw_router import RawRouter
 from service.http.rendered import add_document, add_page
 from service.http.route_page import route_page
 from service.http.sites import Sites
+from service.metrics.meters import Meters
 from service.runtime.api import ApiRuntime
 from service.settings import Settings
 from service.telemetry import logger
@@ -63,6 +65,7 @@ ROUTERS = (
     models.router,
     rankers.router,
     operations.router,
+    metrics.router,
     click_through.router,
     keys.router,
     audit.router,
@@ -85,7 +88,7 @@ class Application(FastAPI):
             settings: Settings = self.state.settings
             sites = Sites(settings.host, settings.trusted_hosts, settings.trusted_origins)
             raw_router = RawRouter(self.routes)
-            self._edge = Edge(super().__call__, raw_router, sites, self._away_s)
+            self._edge = Edge(super().__call__, raw_router, sites, self._away_s, self.state.meters)
         scope["app"] = self
         await self._edge(scope, receive, send)
 
@@ -98,11 +101,13 @@ def create_app(
     open_runtime: OpenRuntime,
     settings: Settings,
     *,
+    meters: Meters | None = None,
     keys_fresh_s: float = FRESH_S,
     patience_s: float = PATIENCE_S,
 ) -> FastAPI:
     """Return the application; its runtime opens when the server starts it.
 
+    It counts with ``meters``, by default in its own memory alone.
     API keys are never older than ``keys_fresh_s`` seconds while the store answers. A stream waits
     at most ``patience_s`` seconds for room in a full log.
     """
@@ -121,7 +126,8 @@ def create_app(
             runtime.watch.tell(app.state.key_check)
             read, most = runtime.jobs.records.record, settings.limits.watchers
             app.state.watched_jobs = WatchedJobs(read, app.state.stopping, most)
-            app.state.intake = Intake(runtime, patience_s=patience_s)
+            counts = EventCounts(app.state.meters)
+            app.state.intake = Intake(runtime, counts, patience_s=patience_s)
             # in the background: of all requests, only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))
             warming.add_done_callback(_note_failure)
@@ -138,6 +144,7 @@ def create_app(
         swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
+    app.state.meters = meters or Meters()
     app.state.bodies = BodyBudget(settings.limits.body_bytes_held)
     app.state.rates = Rates(settings.limits, settings.trusted_proxies)
     # set when the server must stop: it ends the event streams

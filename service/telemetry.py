@@ -42,6 +42,8 @@ EVENTS = {
     "learner_stopped": "a learner ended because it was told to",
     "learner_superseded": "another learner took over the partition",
     "library_message": "a message of a library",
+    "metrics_apart": "a process cannot write its counts into the data directory; only it shows "
+    "them",
     "model_activated": "a model serves in this process instead of the previous one",
     "model_damaged": "the active model cannot be read from the store; a training compares with a "
     "new fit of its settings",

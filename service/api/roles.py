@@ -58,6 +58,7 @@ ROLES: Roles = {
     ("POST", "/v1/models/{version}/promote"): "admin",
     ("PUT", "/v1/models/{version}/pin"): "admin",
     ("DELETE", "/v1/models/{version}/pin"): "admin",
+    ("GET", "/metrics"): "read",
     ("GET", "/v1/stats"): "read",
     ("GET", "/v1/stats/click-through"): "read",
     ("GET", "/v1/stats/contexts"): "read",

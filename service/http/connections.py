@@ -17,6 +17,8 @@ from service.http.admission import Admission, Refusal
 from service.http.problems import CODES, problem
 from service.http.sites import NO_CONTENT, SECURITY_HEADERS
 from service.limits import Limits
+from service.metrics.catalogue import CONNECTIONS_REFUSED
+from service.metrics.meters import Meters
 from service.settings import Settings
 
 LINGER_S = 1.0
@@ -37,10 +39,16 @@ MALFORMED = Refusal(
 )
 
 
-def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+def server_config(
+    app: Any, settings: Settings, meters: Meters | None = None, **more: Any
+) -> uvicorn.Config:
     """Return uvicorn's configuration for an application behind bounded connections."""
     proxies = settings.trusted_proxies
-    own = {"limits": settings.limits, "admission": Admission(settings.limits, proxies)}
+    own = {
+        "limits": settings.limits,
+        "admission": Admission(settings.limits, proxies),
+        "meters": meters or Meters(),
+    }
     protocol = type("Bounded", (BoundedProtocol,), own)
     return uvicorn.Config(
         app,
@@ -61,6 +69,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     limits: ClassVar[Limits]
     admission: ClassVar[Admission]
+    meters: ClassVar[Meters]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -202,6 +211,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             return
         self._refusal = refusal
+        self.meters.count(CONNECTIONS_REFUSED, refusal.code).add()
         if self.admission.overfull:
             self.transport.abort()
             return

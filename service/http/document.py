@@ -62,7 +62,7 @@ def _document(app: FastAPI, about: About) -> Json:
     recorded = examples.get("problems", {})
     out["components"]["examples"] = {code: {"value": body} for code, body in recorded.items()}
     for route in app.routes:
-        if isinstance(route, APIRoute):
+        if isinstance(route, APIRoute) and route.include_in_schema:
             for method in route.methods or ():
                 operation = out["paths"][route.path_format][method.lower()]
                 _complete(operation, route, about.roles[method, route.path_format], about)

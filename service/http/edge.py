@@ -6,6 +6,7 @@ called from here directly: the layers of the framework cost more than accepting 
 
 import itertools
 import secrets
+import time
 from collections.abc import Callable
 from typing import cast
 from urllib.parse import quote
@@ -14,9 +15,11 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.compression import packing, unpacking
+from service.http.measuring import RequestMeters, template
 from service.http.problems import answer, unforeseen
 from service.http.raw_router import RawRouter
 from service.http.sites import CSP, NO_CONTENT, SECURITY_HEADERS, Sites
+from service.metrics.meters import Meters
 from service.telemetry import logger
 
 STALE = b"x-stale-seconds"
@@ -32,15 +35,18 @@ class Edge:
         raw_router: RawRouter,
         sites: Sites,
         away_s: Callable[[], float | None],
+        meters: Meters,
     ) -> None:
         """``away_s``: seconds since the store answered, None while it does."""
         self._app, self._away_s = app, away_s
+        self._meters = RequestMeters(meters)
         self._sites = sites
         self._raw_router = raw_router
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, method = time.perf_counter(), scope["method"]
         # routes match the raw path, so that %2F is part of the id
         raw = scope.get("raw_path")
         path = scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
@@ -48,12 +54,12 @@ class Edge:
         header = (b"x-request-id", request_id.encode())
         more: list[tuple[bytes, bytes]] = []
         scope["more_headers"] = more
-        started = ended = False
+        status, ended = 0, False
 
         async def send_with_id(message: Message) -> None:
-            nonlocal started, ended
+            nonlocal status, ended
             if message["type"] == "http.response.start":
-                started = True
+                status = message["status"]
                 given = message.get("headers", ())
                 is_page = CSP in dict(given)
                 policy = () if is_page else (NO_CONTENT,)
@@ -64,9 +70,10 @@ class Edge:
             await send(message)
 
         headers, out = scope["headers"], cast("Send", send_with_id)
-        if scope["method"] == "HEAD":
+        if method == "HEAD":
             scope, out = {**scope, "method": "GET"}, without_body(send_with_id)
-        app = self._raw_router.find(scope, path) or self._app
+        raw_route = self._raw_router.find(scope, path)
+        app = self._app if raw_route is None else raw_route.handle
         try:
             self._sites.check(scope)
             await app(scope, unpacking(headers, receive), packing(headers, out))
@@ -77,11 +84,14 @@ class Edge:
             if response is None:
                 logger().exception("request_failed", request_id=request_id)
                 response = unforeseen(request_id)
-            if not started:
+            if not status:
                 await response(scope, receive, out)
             elif not ended:
                 # the server closes the connection, so that half an answer does not look complete
                 raise
+        finally:
+            route = template(scope) if raw_route is None else raw_route.path_format
+            self._meters.note(method, route, status, time.perf_counter() - began)
 
 
 def _stale(away_s: float | None) -> tuple[tuple[bytes, bytes], ...]:

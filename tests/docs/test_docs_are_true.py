@@ -17,6 +17,7 @@ from service.cli.main import COMMANDS
 from service.client import ndjson
 from service.demo.worlds import sample_world
 from service.http.problems import CODES
+from service.metrics.reference import metrics_reference
 from service.processes.child import ServiceProcess
 from service.settings_reference import settings_reference
 from service.store import keys
@@ -31,6 +32,11 @@ REDIS_TYPES = ("hash", "list", "string", "stream", "zset")
 def test_the_settings_reference_is_fresh() -> None:
     written = (ROOT / "docs/reference/settings.md").read_text()
     assert written == settings_reference() + "\n", "run `make docs`"
+
+
+def test_the_metrics_reference_is_fresh() -> None:
+    written = (ROOT / "docs/reference/metrics.md").read_text()
+    assert written == metrics_reference() + "\n", "run `make docs`"
 
 
 def test_every_verb_that_a_page_names_exists_and_the_reference_names_every_verb() -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
+from service.api.feedback.event_counts import EventCounts
 from service.api.feedback.schemas import (
     Fault,
     Feedback,
@@ -23,6 +24,7 @@ from service.api.figures import figure
 from service.api.waiting import learned
 from service.errors import InvalidEvent, KeysChanged, ServiceError, StoreRolledBack
 from service.ids import sequence_token
+from service.metrics.meters import Meters
 from service.runtime.api import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
@@ -74,12 +76,14 @@ class Intake:
     def __init__(
         self,
         runtime: ApiRuntime,
+        counts: EventCounts | None = None,
         *,
         patience_s: float = PATIENCE_S,
         clock: Callable[[], int] = now_ms,
     ) -> None:
         """``clock`` gives the time in ms of events that bring none."""
         self.patience_s, self._clock = patience_s, clock
+        self.counts = counts or EventCounts(Meters())
         self.rules = Rules.of(runtime.settings, runtime.namespace.scale)
         self.partitions = runtime.namespace.partitions
         self.numbers = runtime.numbers
@@ -90,6 +94,15 @@ class Intake:
 
     async def accept_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
         """Append an event, return its sequence token and warnings; InvalidEvent for a fault."""
+        try:
+            done = await self._accept_one(event, sender)
+        except ServiceError as error:
+            self.counts.refused(error.code)
+            raise
+        self.counts.accepted()
+        return done
+
+    async def _accept_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
         fault = self.rules.fault(event)
         if fault is not None:
             raise InvalidEvent(fault[1], code=fault[0])
@@ -133,6 +146,16 @@ class Intake:
         self, events: Sequence[Feedback | Fault], sender: Sender, *, awaited: bool = False
     ) -> Accepted:
         """Append the valid events in their order; the others are ``rejected``."""
+        with self.counts.all_or_none(len(events)):
+            result = await self._accept(events, sender, awaited)
+        self.counts.accepted(result.n)
+        for rejected in result.rejected:
+            self.counts.refused(rejected.code)
+        return result
+
+    async def _accept(
+        self, events: Sequence[Feedback | Fault], sender: Sender, awaited: bool
+    ) -> Accepted:
         result = Accepted()
         good: list[tuple[int, Feedback]] = []
         for index, event in enumerate(events):

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from service.api.feedback.intake import Accepted, Intake, Outcome
 from service.api.feedback.schemas import (
     DECODE_ERRORS,
+    Fault,
     Feedback,
     Warned,
     decode_array,
@@ -122,9 +123,9 @@ async def send_feedback(request: Request) -> Response:
     if scope["query_string"]:
         return await _wait_learned(request, intake, body, sender)
     if body.lstrip()[:1] != b"[":
-        return _accepted(*await intake.accept_one(_event(body), sender))
+        return _accepted(*await intake.accept_one(_event(body, intake), sender))
     limit = scope["app"].state.settings.max_array
-    return _written(request, await intake.accept(decode_array(body, limit), sender))
+    return _written(request, await intake.accept(_array(body, limit, intake), sender))
 
 
 @router.post(
@@ -191,11 +192,12 @@ async def _wait_learned(request: Request, intake: Intake, body: bytes, sender: S
         raise InvalidEvent("`wait` can only be `learned`", code="invalid_request")
     state = request.scope["app"].state
     many = body.lstrip()[:1] == b"["
-    events = decode_array(body, state.settings.max_array) if many else [_event(body)]
-    if len(events) > MAX_AWAITED_ROWS:
-        raise TooLarge(
-            f"wait=learned takes at most {MAX_AWAITED_ROWS} rows: send fewer, or do not wait"
-        )
+    events = _array(body, state.settings.max_array, intake) if many else [_event(body, intake)]
+    with intake.counts.all_or_none(len(events)):
+        if len(events) > MAX_AWAITED_ROWS:
+            raise TooLarge(
+                f"wait=learned takes at most {MAX_AWAITED_ROWS} rows: send fewer, or do not wait"
+            )
     accepted = await intake.accept(events, sender, awaited=True)
     if not many and accepted.rejected:
         only = accepted.rejected[0]
@@ -204,11 +206,17 @@ async def _wait_learned(request: Request, intake: Intake, body: bytes, sender: S
     return _written(request, accepted, outcome)
 
 
-def _event(body: bytes) -> Feedback:
+def _array(body: bytes, limit: int, intake: Intake) -> list[Feedback | Fault]:
+    with intake.counts.all_or_none(1):
+        return decode_array(body, limit)
+
+
+def _event(body: bytes, intake: Intake) -> Feedback:
     try:
         return decode_one(body)
     except DECODE_ERRORS as error:
         code, detail = decode_fault(error)
+        intake.counts.refused(code)
         raise InvalidEvent(detail, code=code) from None
 
 

@@ -158,6 +158,12 @@ class Upload:
         await settled([asyncio.ensure_future(self._append_share(s, p, token)) for s, p in pairs])
 
     async def _append_share(self, share: "_Share", packed: bytes, token: str) -> int:
+        with self._intake.counts.all_or_none(len(share.events)):
+            last = await self._append_again(share, packed, token)
+        self._intake.counts.accepted(len(share.events))
+        return last
+
+    async def _append_again(self, share: "_Share", packed: bytes, token: str) -> int:
         try:
             return await self._append_packed(share, packed, token)
         except (StoreRolledBack, KeysChanged) as error:
@@ -239,6 +245,7 @@ class Upload:
 
     def _reject(self, index: int, fault: Fault) -> None:
         self._summary.rejected_total += 1
+        self._intake.counts.refused(fault[0])
         if len(self._summary.rejected) < MAX_REJECTED:
             self._summary.rejected.append(RejectedLine(index, *fault, index + 1))
 

@@ -24,6 +24,7 @@ from service.cli import options
 from service.cli.options import say
 from service.configs import online_config
 from service.errors import Misconfigured, NotFound, ServiceError, StoreRolledBack
+from service.metrics.reference import metrics_reference
 from service.processes.commands import ONE_THREAD
 from service.processes.compiled import cache_dir, is_compiled
 from service.settings import Settings
@@ -70,6 +71,9 @@ def doctor(
     reference: Annotated[
         bool, typer.Option("--settings-reference", help="Print docs/reference/settings.md and end.")
     ] = False,
+    metrics: Annotated[
+        bool, typer.Option("--metrics-reference", help="Print docs/reference/metrics.md and end.")
+    ] = False,
     repair: Annotated[
         bool, typer.Option("--repair", help="Say what would make a refused store usable, and ask.")
     ] = False,
@@ -86,6 +90,9 @@ def doctor(
     """Check this machine, the settings and the store; the exit code is 1 if something is wrong."""
     if reference:
         typer.echo(settings_reference())
+        return
+    if metrics:
+        typer.echo(metrics_reference())
         return
     if compile_:
         compile_kernels()

@@ -15,6 +15,7 @@ from service.cli import options
 from service.ending import ended_by_sigterm, follow_lifeline
 from service.errors import StoreRolledBack, StoreUnavailable
 from service.http.connections import server_config
+from service.metrics.seats import counting, metrics_folder
 from service.processes.commands import STORE_LOST
 from service.processes.heartbeat import beat
 from service.processes.interpreter import take_short_turns
@@ -118,9 +119,10 @@ def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
         logger().warning("fewer_connections", wanted=wanted, room=room, detail=detail)
         limits = settings.limits.model_copy(update={"connections": room})
         settings = settings.model_copy(update={"limits": limits})
-    application = create_app(partial(api_runtime, settings, url), settings)
-    config = server_config(application, settings, timeout_graceful_shutdown=STOP_S)
-    # everything loaded so far is permanent: scanning it would block the event loop for 0.1 s
-    gc.collect()
-    gc.freeze()
-    Server(config, application.state.stopping).run(sockets=[listener])
+    with counting(metrics_folder(settings.data_dir, settings.namespace), "api") as meters:
+        application = create_app(partial(api_runtime, settings, url), settings, meters=meters)
+        config = server_config(application, settings, meters, timeout_graceful_shutdown=STOP_S)
+        # everything loaded so far is permanent: scanning it would block the event loop for 0.1 s
+        gc.collect()
+        gc.freeze()
+        Server(config, application.state.stopping).run(sockets=[listener])

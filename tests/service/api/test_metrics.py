@@ -1,0 +1,97 @@
+"""GET /metrics says what the process has answered, by route and status."""
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from tests.api import NDJSON, Api
+from tests.service.metrics.scrape import Samples, samples, total, value
+
+REQUESTS = "hedgerow_http_requests_total"
+SECONDS = "hedgerow_http_request_duration_seconds"
+ACCEPTED, REFUSED = "hedgerow_events_accepted_total", "hedgerow_events_refused_total"
+
+
+def read(api: Api) -> Samples:
+    answer = api("GET", "/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    return samples(answer.text)
+
+
+def test_requests_are_counted_by_method_template_and_status(api: Api) -> None:
+    for name in ("ada", "bob", "c%2Fd"):
+        api("GET", f"/v1/users/{name}/ratings")
+    api("HEAD", "/v1/users/ada/ratings")
+    api("GET", "/v1/users/ada/recommendations?k=none")
+    api("PUT", "/v1/items/i1", json={})
+    api("DELETE", "/healthz")
+    found = read(api)
+    ratings = "/v1/users/{user}/ratings"
+    assert value(found, REQUESTS, method="GET", route=ratings, status="200") == 3
+    assert value(found, REQUESTS, method="HEAD", route=ratings, status="200") == 1
+    slates = "/v1/users/{user}/recommendations"
+    assert value(found, REQUESTS, method="GET", route=slates, status="422") == 1
+    assert total(found, REQUESTS, method="PUT", route="/v1/items/{item}") == 1
+    assert value(found, REQUESTS, method="DELETE", route="/healthz", status="405") == 1
+
+
+def test_times_are_spread_over_buckets_that_add_up(api: Api) -> None:
+    for _ in range(5):
+        api("GET", "/healthz")
+    found = read(api)
+    where = {"method": "GET", "route": "/healthz"}
+    assert value(found, f"{SECONDS}_count", **where) == 5
+    assert value(found, f"{SECONDS}_bucket", **where, le="+Inf") == 5
+    assert value(found, f"{SECONDS}_sum", **where) > 0
+
+
+def test_whatever_clients_ask_for_the_labels_stay_few(api: Api) -> None:
+    for n in range(30):
+        api("GET", f"/no/such/path/{n}")
+        api("GET", f"/docs/interactive/files/{n}")
+        api.run(api.client.request(f"MADE{n}", f"/v1/users/u{n}/ratings"))
+    api("GET", "/docs")
+    found = read(api)
+    routes = {dict(labels)["route"] for name, labels in found if name == REQUESTS}
+    assert {"unknown", "page", "/v1/users/{user}/ratings"} == routes
+    methods = {dict(labels)["method"] for name, labels in found if name == REQUESTS}
+    assert methods == {"GET", "other"}
+    assert value(found, REQUESTS, method="GET", route="unknown", status="404") == 30
+
+
+def test_a_request_to_an_untrusted_host_counts(api: Api) -> None:
+    api.run(api.client.get("/v1/stats", headers={"host": "evil.example"}))
+    assert value(read(api), REQUESTS, method="GET", route="unknown", status="421") == 1
+
+
+def test_events_are_counted_as_the_client_was_told(api: Api) -> None:
+    good, wrong = {"user": "a", "item": "b", "rating": 3}, {"user": "a", "item": "b", "rating": 9}
+    assert api("POST", "/v1/events", json=good).status_code == 202
+    assert api("POST", "/v1/events", json=wrong).status_code == 422
+    assert api("POST", "/v1/events", json=good | {"user": ""}).status_code == 422
+    assert api("POST", "/v1/events", json={"no": "event"}).status_code == 422
+    many = api("POST", "/v1/ratings", json=[good, good, wrong]).json()
+    assert (many["accepted"], len(many["rejected"])) == (2, 1)
+    waited = api("POST", "/v1/events?wait=learned", json=[good, wrong]).json()
+    assert (waited["accepted"], len(waited["rejected"])) == (1, 1)
+    lines = b'{"user": "a", "item": "b", "rating": 3}\nnothing\n\n{"user": "a", "item": "c"}\n'
+    told = api("POST", "/v1/events/stream", content=lines, headers=NDJSON).json()
+    assert (told["accepted"], told["rejected_total"]) == (1, 2)
+    assert api("POST", "/v1/events", content=b"[{", headers={"content-type": "application/json"})
+    found = read(api)
+    assert value(found, ACCEPTED) == 1 + 2 + 1 + 1
+    assert value(found, REFUSED, code="out_of_scale") == 3
+    assert value(found, REFUSED, code="invalid_id") == 1
+    assert total(found, REFUSED) == 3 + 1 + 1 + 2 + 1
+
+
+def test_openmetrics_is_spoken_to_those_who_ask_for_it(api: Api) -> None:
+    api("GET", "/healthz")
+    accept = {"accept": "application/openmetrics-text; version=1.0.0"}
+    answer = api("GET", "/metrics", headers=accept)
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    names = {family.name for family in text_string_to_metric_families(answer.text)}
+    assert "hedgerow_http_requests" in names
+
+
+def test_a_parameter_is_refused_as_everywhere(api: Api) -> None:
+    assert api("GET", "/metrics?name=all").status_code == 422
