@@ -63,6 +63,7 @@ def test_the_documented_rights_are_enough_for_all_that_the_service_does(
                 assert said.returncode == 0, said.stderr
             assert "permission" not in hedgerow("doctor", **variables).stderr
     assert not [event for event in logged(running) if "permission" in str(event)]
+    assert "Warning" not in running.log.read_text(), "the log has lines of JSON alone"
 
 
 def answers(running: ServiceProcess, method: str, path: str, body: Any = None) -> Any:

@@ -8,6 +8,7 @@ not allow running code in the trainer.
 
 import logging
 import signal
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
@@ -167,16 +168,19 @@ class Worker(rq.Worker):
         self, connection: redis.Redis, namespace: str, foreman: Foreman, work: Work
     ) -> None:
         job_class = _job_that_does(work)
-        super().__init__(
-            [_queue(connection, namespace, job_class)],
-            connection=connection,
-            job_class=job_class,
-            serializer=JSONSerializer,
-            worker_ttl=IDLE_S + TICK_S,
-            job_monitoring_interval=TICK_S,
-            exception_handlers=[self._failed],
-            work_horse_killed_handler=self._killed,
-        )
+        with warnings.catch_warnings():
+            # RQ asks for its own address, which nobody reads; a user with few rights may not ask
+            warnings.filterwarnings("ignore", message="CLIENT LIST command not supported")
+            super().__init__(
+                [_queue(connection, namespace, job_class)],
+                connection=connection,
+                job_class=job_class,
+                serializer=JSONSerializer,
+                worker_ttl=IDLE_S + TICK_S,
+                job_monitoring_interval=TICK_S,
+                exception_handlers=[self._failed],
+                work_horse_killed_handler=self._killed,
+            )
         self._foreman = foreman
         self._job: str | None = None
 
