@@ -6,7 +6,7 @@ the less likely the model finds its item, so it favours the top of the list.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,12 +16,15 @@ from core.errors import DataError
 from core.kernels import stack as kernels
 from core.stack.choices import Choices
 from core.stack.logit import Logit, context, standard
+from core.stack.signals import BY_BAYES
 from core.types import F32, F64
 
 TOP = 0.3
 """Exponent of the loss; 0 is the likelihood. Measurements: docs/explanation/stack-fitting.md."""
 PRIOR = 20.0
-"""Strength of the pull of weights towards 0, or towards an earlier fit, in events."""
+"""Strength of the pull towards what is expected, or towards an earlier fit, in events."""
+STEADY = 5.0
+"""How much more strongly a weight is pulled to be the same for all lengths of histories."""
 LIKELY_STEPS, TOP_STEPS = 30, 60
 """Most steps by the likelihood, and by the loss of the top."""
 
@@ -47,8 +50,8 @@ def fit(
 ) -> Logit:
     """Return the logit of these signals; raise DataError if no event has its item in its list.
 
-    It begins at the weights ``begin``, else at those of the earlier fit, else at 0. Signals
-    ``without`` get no weight.
+    It begins at the weights ``begin``, else at those of the earlier fit, else at what is
+    expected: 1 for ``BY_BAYES``, 0 for all others. Signals ``without`` get no weight.
 
     >>> from core.stack.choices import Choice, choices_of
     >>> item = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
@@ -60,20 +63,21 @@ def fit(
     if not listed.any():
         raise DataError("no event has its item among those to choose from: give more events")
     known = choices if listed.all() else choices.keep(listed)
-    empty = _scaled(known, names, without)
-    towards = empty if earlier is None else _as(earlier.logit, empty)
-    first = towards if begin is None else _as(begin, empty)
+    expected = _expected(known, names, without)
+    towards = expected if earlier is None else _as(earlier.logit, expected)
+    first = towards if begin is None else _as(begin, expected)
+    strength = 0.0 if earlier is None else earlier.strength
     of_loss = partial(
         loss,
-        standard=standard(known.signals, empty.mean, empty.scale),
-        of_events=context(empty.length, known.length),
+        standard=standard(known.signals, expected.mean, expected.scale),
+        of_events=context(expected.length, known.length),
         choices=known,
         towards=towards.weights.ravel(),
-        pull=PRIOR + (0.0 if earlier is None else earlier.strength),
+        pull=np.tile(PRIOR * np.array([1.0, STEADY, STEADY]) + strength, len(names)),
     )
     weights = first.weights.ravel()
-    # from 0 the loss of the top is flat: it begins where the likelihood ends
-    likely = [(0.0, LIKELY_STEPS)] if first is empty else []
+    # the loss of the top is flat far from its end: it begins where the likelihood ends
+    likely = [(0.0, LIKELY_STEPS)] if first is expected else []
     for exponent, most in [*likely, (top, steps)]:
         found = minimize(
             partial(of_loss, top=exponent),
@@ -83,29 +87,39 @@ def fit(
             options={"maxiter": most},
         )
         weights = found.x
-    return Logit(empty.names, empty.mean, empty.scale, weights.reshape(-1, 3), empty.length)
+    return replace(expected, weights=weights.reshape(-1, 3))
 
 
-def _scaled(known: Choices, names: Sequence[str], without: Collection[str]) -> Logit:
-    """Return weights of 0, with the means and scales of these events."""
+def _expected(known: Choices, names: Sequence[str], without: Collection[str]) -> Logit:
+    """Return the weights before any event, with the means and scales of these events.
+
+    Without an affinity nothing is expected of popularity: other rankers count it, too.
+    """
     mean, scale = known.signals.mean(0, np.float64), known.signals.std(0, dtype=np.float64)
     varies = scale > 1e-9 * (1.0 + np.abs(mean))
     scale = np.where(varies & ~np.isin(names, list(without)), scale, 0.0)
     length = np.log1p(known.length)
     # rounding alone spreads equal lengths
     spread = float(length.std()) if np.ptp(length) > 0.0 else 0.0
+    weights = np.zeros((mean.size, 3))
+    of_bayes = np.isin(names, BY_BAYES) & (scale > 0.0)
+    if np.count_nonzero(of_bayes) == len(BY_BAYES):
+        # 1 for a signal is its scale for the standardised one
+        weights[of_bayes, 0] = scale[of_bayes]
     return Logit(
         tuple(names),
         mean.astype(np.float32),
         scale.astype(np.float32),
-        np.zeros((mean.size, 3)),
+        weights,
         (float(length.mean()), spread),
     )
 
 
 def _as(logit: Logit, like: Logit) -> Logit:
-    """Return a logit with the signals and scales of another; new signals get the weight 0."""
-    return logit.aligned(like.names).rescaled(like.mean, like.scale, like.length)
+    """Return a logit with the signals and scales of another, which weighs new signals."""
+    known = logit.aligned(like.names).rescaled(like.mean, like.scale, like.length)
+    old = np.isin(like.names, logit.weighed)[:, None]
+    return replace(known, weights=np.where(old, known.weights, like.weights))
 
 
 def loss(
@@ -116,15 +130,16 @@ def loss(
     *,
     top: float,
     towards: F64 | float = 0.0,
-    pull: float = PRIOR,
+    pull: F64 | float = PRIOR,
 ) -> tuple[float, F64]:
     """Return the loss of the weights (3 d,) and its gradient; every event has its item.
 
-    Equation   mean over events of (1 - P(taken)^q) / q + pull / (2 events) |weights - towards|^2;
-               q = 0: mean of -log P(taken)
-    Shapes     standard (rows, d) standardised signals · of_events (events, 3) their contexts
+    Equation   mean over events of (1 - P(taken)^q) / q + sum of pull / (2 events) (weights -
+               towards)^2; q = 0: mean of -log P(taken)
+    Shapes     standard (rows, d) standardised signals · of_events (events, 3) their contexts ·
+               towards, pull (3 d,) or one for all
     """
-    n, share = len(choices), pull / len(choices)
+    n = len(choices)
     gradient = np.empty((standard.shape[1], 3))
     scratch = np.empty(int(choices.counts.max()))
     total = kernels.loss(
@@ -139,4 +154,5 @@ def loss(
         gradient,
     )
     away = weights - towards
-    return total / n + share / 2 * float(away @ away), gradient.ravel() / n + share * away
+    back = pull / n * away
+    return total / n + float(away @ back) / 2, gradient.ravel() / n + back

@@ -7,6 +7,9 @@ from core.types import F32
 
 SIGNALS = ("score", "log score", "no score")
 """A score counts in three ways; the fit decides which of them matter for a ranker."""
+BY_BAYES = ("popular: log score", "content: log affinity")
+"""The logarithm of how likely an item is for everybody, and of how much likelier for this user: by
+Bayes' rule their sum is that of how likely it is for this user."""
 
 
 def signals_of_scores(scores: F32) -> F32:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from core.errors import DataError
 from core.stack.choices import Choice, choices_of, ndcg10, ranks
-from core.stack.fitting import PRIOR, fit, loss
+from core.stack.fitting import PRIOR, Earlier, fit, loss
 from core.stack.guard import cross_fitted, guarded
-from core.stack.signals import signals_of_scores
+from core.stack.signals import BY_BAYES, signals_of_scores
 from tests.core import reference_stack
 
 NAMES = ["right", "noise", "constant"]
@@ -86,6 +86,59 @@ def test_a_fit_finds_the_signal_that_matters_and_ignores_constants():
     assert constant == 0.0
     order = ndcg10(ranks(choices, choices.signals[:, 0])).mean()
     assert ndcg10(ranks(choices, made.score_all(choices))).mean() == pytest.approx(order, abs=5e-3)
+
+
+def foretold(n, seed=0, strength=1.0):
+    """Return events whose item is drawn by the sum of two signals, beside five useless ones."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        signals = rng.normal(size=(30, 2 + len(USELESS))).astype(np.float32)
+        chance = np.exp(strength * signals[:, :2].sum(axis=1))
+        taken = int(rng.choice(30, p=chance / chance.sum()))
+        yield Choice(signals, taken, int(rng.integers(0, 30)))
+
+
+USELESS = tuple(f"noise: {n}" for n in range(5))
+
+
+def gain(made, choices):
+    return ndcg10(ranks(choices, made.score_all(choices))).mean()
+
+
+def test_a_few_events_leave_popularity_and_affinity_as_bayes_rule_adds_them():
+    """A few events more than nothing: a fit from 0 has hardly found what Bayes' rule says."""
+    few, many = choices_of(foretold(10)), choices_of(foretold(1_000, seed=1))
+    expected, from_nothing = (fit(few, (*two, *USELESS)) for two in (BY_BAYES, ("a", "b")))
+    best = ndcg10(ranks(many, many.signals[:, :2].sum(axis=1))).mean()
+    assert gain(expected, many) > 0.95 * best
+    assert gain(expected, many) > 1.05 * gain(from_nothing, many)
+
+
+def test_many_events_overrule_what_was_expected():
+    many, fresh = (choices_of(foretold(2_000, seed, strength=-1.0)) for seed in (0, 1))
+    expected, from_nothing = (fit(many, (*two, *USELESS)) for two in (BY_BAYES, ("a", "b")))
+    assert gain(expected, fresh) == pytest.approx(gain(from_nothing, fresh), rel=5e-3)
+
+
+def test_without_an_affinity_nothing_is_expected_of_popularity():
+    few = choices_of(foretold(10))
+    popular, _ = BY_BAYES
+    known, unknown = (fit(few, (name, "b", *USELESS)) for name in (popular, "a"))
+    np.testing.assert_array_equal(known.weights, unknown.weights)
+    # one that tells nothing of any item is as none
+    few.signals[:, 1] = 0.5
+    known, unknown = (fit(few, (*two, *USELESS)) for two in (BY_BAYES, ("a", "b")))
+    np.testing.assert_array_equal(known.weights, unknown.weights)
+
+
+def test_a_signal_that_an_earlier_fit_does_not_know_has_the_weight_that_is_expected():
+    popular, affinity = BY_BAYES
+    earlier = fit(choices_of(foretold(500)), (popular, "b", *USELESS))
+    few = choices_of(foretold(10, seed=2))
+    again = fit(few, (popular, affinity, *USELESS), earlier=Earlier(earlier, 200.0))
+    own = dict(zip(again.names, again.weights[:, 0] / again.scale, strict=True))
+    assert own[popular] == pytest.approx(earlier.weights[0, 0] / earlier.scale[0], abs=0.1)
+    assert own[affinity] == pytest.approx(1.0, abs=0.1)
 
 
 def test_weights_depend_on_the_length_of_the_history_where_that_helps():
