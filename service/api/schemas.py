@@ -1,5 +1,6 @@
 """Base classes and types shared by all requests and answers."""
 
+from math import isfinite
 from typing import Annotated, Any, Generic, Self, TypeVar
 
 from fastapi import Query
@@ -103,6 +104,32 @@ def _feature(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
         ) from None
 
 
+def _extra(given: dict[str, Any]) -> dict[str, Any]:
+    if not _is_plain(given, EXTRA_LEVELS):
+        raise ValueError(
+            f"must hold JSON of at most {EXTRA_LEVELS} levels, "
+            "with whole numbers of 64 bits and no lone surrogates"
+        )
+    return given
+
+
+def _is_plain(value: Any, levels: int) -> bool:
+    """Return whether a value can be stored as JSON, and is read again as the same."""
+    if isinstance(value, dict):
+        pairs = (part for pair in value.items() for part in pair)
+        return levels > 0 and all(_is_plain(part, levels - 1) for part in pairs)
+    if isinstance(value, list):
+        return levels > 0 and all(_is_plain(part, levels - 1) for part in value)
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return value is None or (isinstance(value, float) and isfinite(value))
+
+
+EXTRA_LEVELS = 16
+"""Most levels of objects and lists in what is kept with a document."""
+
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_id)]
 _TIMES = ("date-time", "date")
 Moment = Annotated[
@@ -137,6 +164,7 @@ def _name_members(schema: JsonDict) -> None:
 
 Features = Annotated[dict[Name, Feature], Field(max_length=64, json_schema_extra=_name_members)]
 Parameters = Annotated[dict[Name, Any], Field(max_length=64, json_schema_extra=_name_members)]
+Extra = Annotated[dict[str, Any], AfterValidator(_extra)]
 
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of entries on the page.")]
 Cursor = Annotated[

@@ -8,6 +8,7 @@ from service.runtime.followed import Followed
 from service.runtime.opened import Opened
 from service.runtime.store_access import StoreAccess
 from service.serving.audience import Audience
+from service.serving.item_search import ItemSearch
 from service.serving.kept_answers import KeptAnswers
 from service.serving.lineups import Lineups
 from service.serving.predictions import OnlinePredictions
@@ -29,6 +30,7 @@ class Answering:
     audience: Audience
     stars: StarPredictions
     topics: CatalogueTopics
+    item_search: ItemSearch
 
 
 def answering(
@@ -67,4 +69,5 @@ def answering(
         audience=Audience(sources),
         stars=StarPredictions(lineups, stored.numbers, stored.catalogue),
         topics=topics,
+        item_search=ItemSearch(kept.view),
     )

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from service.api.catalogue import writing
 from service.api.catalogue.schemas import (
     BulkRejected,
     BulkWritten,
@@ -93,21 +94,8 @@ class _Documents:
     """Puts the documents by id; returns the ids for which there is no room."""
 
 
-async def _write_items(runtime: ApiRuntime, bodies: Mapping[str, Body]) -> Collection[str]:
-    token = runtime.known.token
-    numbers = await runtime.numbers.give(bodies)
-    documents = {numbers[item]: bodies[item] for item in numbers}
-    await runtime.catalogue.replace_items(documents, token=token)
-    return bodies.keys() - numbers.keys()
-
-
-async def _write_users(runtime: ApiRuntime, bodies: Mapping[str, Body]) -> Collection[str]:
-    await runtime.catalogue.replace_users(bodies)
-    return ()
-
-
-_ITEMS = _Documents("item", ItemLine, ItemBody, _write_items)
-_USERS = _Documents("user", UserLine, UserBody, _write_users)
+_ITEMS = _Documents("item", ItemLine, ItemBody, writing.write_items)
+_USERS = _Documents("user", UserLine, UserBody, writing.write_users)
 
 
 async def _uploaded(request: Request, documents: _Documents) -> Response:

@@ -1,12 +1,12 @@
 """Items and users: their documents, their lists, and their complete deletion."""
 
-import heapq
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Header
+from fastapi import APIRouter, Body, Header, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from service.api.catalogue.listing import known_user, users_after
 from service.api.catalogue.patches import ItemPatch, UserPatch, patched
 from service.api.catalogue.schemas import (
     Item,
@@ -25,10 +25,11 @@ from service.api.schemas import Cursor, Limit
 from service.api.times import in_one_format, rfc3339_or_none
 from service.errors import NotFound
 from service.http.acts import note_about
-from service.http.cursors import make_cursor, read_cursor, read_number
+from service.http.cursors import InvalidCursor, make_cursor, read_cursor, read_number
 from service.http.documentation import problems
 from service.http.faults import ETAG
 from service.runtime.api import ApiRuntime
+from service.serving.item_search import Found
 from service.store.catalogue.documents import Document
 
 router = APIRouter(route_class=Route)
@@ -38,6 +39,15 @@ IfMatch = Annotated[
     Header(
         pattern=ETAG,
         description="Write only if the document is still at this version (its ETag).",
+    ),
+]
+Question = Annotated[
+    str | None,
+    Query(
+        max_length=200,
+        description="Words that must all be in the `title`, `name` or `comment` of an item, "
+        "whatever their case and accents.",
+        examples=["toy story"],
     ),
 ]
 _ITEM = {
@@ -62,12 +72,17 @@ UserPatchInput = Annotated[
 # --- items ----------------------------------------------------------------------------------
 
 
-@router.get("/v1/items", tags=["items"], summary="List items")
-async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> ItemPage:
+@router.get("/v1/items", tags=["items"], summary="List or search items")
+async def list_items(
+    runtime: Runtime, limit: Limit = 100, cursor: Cursor = None, q: Question = None
+) -> ItemPage:
     """All items with a document or feedback, the oldest first; deleted items are left out.
 
-    So a page may be shorter than `limit`: the list ends where `next_cursor` is null.
+    So a page may be shorter than `limit`: the list ends where `next_cursor` is null. With `q` only
+    the items that it finds, the best first.
     """
+    if q is not None:
+        return await _found(runtime, q, limit, cursor)
     first = 0 if cursor is None else read_number("items", cursor)
     ids = await runtime.numbers.page(first, limit)
     documents = await runtime.catalogue.items(range(first, first + len(ids)))
@@ -76,6 +91,31 @@ async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
         items=[_item(item, document) for item, document in pairs if not document.deleted],
         next_cursor=make_cursor("items", first + limit) if len(ids) == limit else None,
     )
+
+
+async def _found(runtime: ApiRuntime, question: str, limit: int, cursor: str | None) -> ItemPage:
+    of = f"items {question}"
+    after = None if cursor is None else _place_in(read_cursor(of, cursor))
+    found = await runtime.item_search.find(question, after)
+    numbers = [number for _, number in found[:limit]]
+    documents = await runtime.catalogue.items(numbers)
+    pairs = zip(await runtime.numbers.ids(numbers), documents, strict=True)
+    return ItemPage(
+        items=[_item(item, document) for item, document in pairs if not document.deleted],
+        next_cursor=make_cursor(of, _place_of(found[limit - 1])) if found[limit:] else None,
+    )
+
+
+def _place_of(found: Found) -> str:
+    return f"{found.fit!r} {found.item}"
+
+
+def _place_in(position: str) -> Found:
+    fit, _, item = position.partition(" ")
+    try:
+        return Found(float(fit), int(item))
+    except ValueError:
+        raise InvalidCursor from None
 
 
 @router.get(
@@ -173,10 +213,7 @@ def _deleted_item() -> NotFound:
 async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> UserPage:
     """All users with a document or learned feedback, ordered by the bytes of their ids."""
     after = None if cursor is None else read_cursor("users", cursor)
-    profiles, partitions = runtime.profiles, range(runtime.namespace.partitions)
-    lists = [await profiles.users(partition, after, limit + 1) for partition in partitions]
-    lists.append(await runtime.catalogue.user_ids(after, limit + 1))
-    users = list(dict.fromkeys(heapq.merge(*lists, key=str.encode)))
+    users = await users_after(runtime, after, limit + 1)
     shown = users[:limit]
     documents = await runtime.catalogue.users(shown)
     return UserPage(
@@ -193,7 +230,7 @@ async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
 )
 async def get_user(runtime: Runtime, user: UserId, response: Response) -> User:
     """The user's document; version 0 if they are known from feedback alone."""
-    return _user(user, await _known_user(runtime, user), response)
+    return _user(user, await known_user(runtime, user), response)
 
 
 @router.put(
@@ -225,7 +262,7 @@ async def change_user(
     if_match: IfMatch = None,
 ) -> User:
     """Change the given members of the user's document and keep the others."""
-    await _known_user(runtime, user)
+    await known_user(runtime, user)
     document = await runtime.catalogue.change_user(
         user, lambda old: patched(UserBody, old, patch.root), _version(if_match)
     )
@@ -254,13 +291,6 @@ async def delete_user(
     return receipt
 
 
-async def _known_user(runtime: ApiRuntime, user: str) -> Document:
-    [document] = await runtime.catalogue.users([user])
-    if document.body is None and not await runtime.profiles.known(user):
-        raise NotFound("there is no such user: PUT them, or send feedback of theirs")
-    return document
-
-
 # --- documents ------------------------------------------------------------------------------
 
 
@@ -275,7 +305,7 @@ def _item(item: str, document: Document, response: Response | None = None) -> It
 def _user(user: str, document: Document, response: Response | None = None) -> User:
     _tag(document, response)
     body = UserBody.model_validate(document.body or {})
-    return User(user=user, version=document.version, features=body.features, links=body.links)
+    return User(user=user, version=document.version, **dict(body))
 
 
 def _tag(document: Document, response: Response | None) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from pydantic import BaseModel, Field, model_validator
 
-from service.api.schemas import Answer, Features, Id, Moment, Page, Request, Text
+from service.api.schemas import Answer, Extra, Features, Id, Moment, Page, Request, Text
 from service.api.times import Time
 from service.errors import TooLarge
 
@@ -28,6 +28,8 @@ class ItemBody(Request):
     """Not recommended before this moment."""
     available_until: Moment | None = None
     """Not recommended from this moment on."""
+    extra: Extra = Field(default={})
+    """Anything else that you keep with the item, as JSON: no list, ranker or filter reads it."""
 
     @model_validator(mode="after")
     def _is_available_at_all(self) -> Self:
@@ -66,6 +68,8 @@ class Item(Answer):
     """Not recommended from this moment on."""
     created: Time | None
     """When the document was first written; null before that, and where it was not recorded."""
+    extra: dict[str, Any]
+    """What was written as `extra`."""
 
 
 class ItemPage(Page[Item]):
@@ -89,6 +93,8 @@ class UserBody(Request):
     links: Annotated[list[Link], Field(max_length=1_000)] = Field(default=[])
     """The user's neighbours: friends, household, colleagues. Only trainings with the parameter
     `graph` use them; recommendations use history and features."""
+    extra: Extra = Field(default={})
+    """Anything else that you keep with the user, as JSON: no list, ranker or filter reads it."""
 
 
 class UserLine(UserBody):
@@ -109,6 +115,8 @@ class User(Answer):
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: list[Link]
     """The user's neighbours: friends, household, colleagues."""
+    extra: dict[str, Any]
+    """What was written as `extra`."""
 
 
 class UserPage(Page[User]):

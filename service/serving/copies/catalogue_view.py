@@ -87,11 +87,18 @@ class CatalogueView:
     async def covering(self, text: str) -> Catalogued:
         """Return the items with columns for a filter; raise InvalidFilter if it cannot be parsed.
 
+        Raises NotReady as ``with_columns`` does.
+        """
+        return await self.with_columns(read(text).names)
+
+    async def with_columns(self, names: Iterable[str]) -> Catalogued:
+        """Return the items with columns for some features.
+
         Raises NotReady if reading the columns takes too long; the reading continues, so that a
         later request finds them.
         """
         # a feature that no document has needs no column
-        needed = read(text).names & self._seen_features
+        needed = self._seen_features.intersection(names)
         if needed <= self.current.names:
             return self.current
         self._wanted |= needed
@@ -100,7 +107,9 @@ class CatalogueView:
                 while not needed <= self.current.names:
                     await self._read_anew()
         except TimeoutError:
-            raise NotReady("the features that the filter names are being read: try again") from None
+            raise NotReady(
+                "the features that are asked for are being read for the first time: try again"
+            ) from None
         return self.current
 
     # --- following --------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ def test_everything_that_is_known_of_a_user_is_exported(shop: Api) -> None:
         "version": 1,
         "features": {"age": 31, "about": "hedges"},
         "links": [{"user": "bob", "weight": 1.0}],
+        "extra": {},
     }
     assert export["linked_by"] == [{"user": "bob", "weight": 0.5}]
     rated = [(one["item"], one["kind"], one["rating"]) for one in export["events"]]
@@ -45,7 +46,7 @@ def test_of_an_unknown_or_deleted_user_everything_is_empty(shop: Api) -> None:
     assert shop("DELETE", "/v1/users/ada").json()["learned"]
     for user in ("ada", "nobody"):
         export = shop("GET", f"/v1/users/{user}/export").json()
-        assert export["document"] == {"version": 0, "features": {}, "links": []}
+        assert export["document"] == {"version": 0, "features": {}, "links": [], "extra": {}}
         empty = ("linked_by", "events", "seen", "impressions", "topics")
         assert [export[name] for name in empty] == [[]] * 5
         assert export["row"] is None

@@ -136,23 +136,28 @@ class AsyncOperations(ABC):
         return answer
 
     async def list_items(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self, *, limit: int | None = None, cursor: str | None = None, q: str | None = None
     ) -> types.ItemPage:
         """All items with a document or feedback, the oldest first; deleted items are left out.
 
         So a page may be shorter than `limit`: the list ends where `next_cursor` is null.
+        With `q` only the items that it finds, the best first.
 
         - limit: Maximum number of entries on the page.
         - cursor: `next_cursor` of the page before.
+        - q: Words that must all be in the `title`, `name` or `comment` of an item, whatever
+          their case and accents.
         """
         answer: types.ItemPage = await self.call(
-            Request("GET", "/v1/items", query={"limit": limit, "cursor": cursor})
+            Request("GET", "/v1/items", query={"limit": limit, "cursor": cursor, "q": q})
         )
         return answer
 
-    def iterate_items(self, *, limit: int | None = None) -> AsyncIterator[types.Item]:
+    def iterate_items(
+        self, *, limit: int | None = None, q: str | None = None
+    ) -> AsyncIterator[types.Item]:
         """Go over all pages of ``list_items``, row by row."""
-        return self.iterate(Request("GET", "/v1/items", query={"limit": limit}))
+        return self.iterate(Request("GET", "/v1/items", query={"limit": limit, "q": q}))
 
     async def write_items(
         self, body: types.ItemLine | Sequence[types.ItemLine]

@@ -131,22 +131,29 @@ class Operations(ABC):
         )
         return answer
 
-    def list_items(self, *, limit: int | None = None, cursor: str | None = None) -> types.ItemPage:
+    def list_items(
+        self, *, limit: int | None = None, cursor: str | None = None, q: str | None = None
+    ) -> types.ItemPage:
         """All items with a document or feedback, the oldest first; deleted items are left out.
 
         So a page may be shorter than `limit`: the list ends where `next_cursor` is null.
+        With `q` only the items that it finds, the best first.
 
         - limit: Maximum number of entries on the page.
         - cursor: `next_cursor` of the page before.
+        - q: Words that must all be in the `title`, `name` or `comment` of an item, whatever
+          their case and accents.
         """
         answer: types.ItemPage = self.call(
-            Request("GET", "/v1/items", query={"limit": limit, "cursor": cursor})
+            Request("GET", "/v1/items", query={"limit": limit, "cursor": cursor, "q": q})
         )
         return answer
 
-    def iterate_items(self, *, limit: int | None = None) -> Iterator[types.Item]:
+    def iterate_items(
+        self, *, limit: int | None = None, q: str | None = None
+    ) -> Iterator[types.Item]:
         """Go over all pages of ``list_items``, row by row."""
-        return self.iterate(Request("GET", "/v1/items", query={"limit": limit}))
+        return self.iterate(Request("GET", "/v1/items", query={"limit": limit, "q": q}))
 
     def write_items(self, body: types.ItemLine | Sequence[types.ItemLine]) -> types.BulkWritten:
         """One item per line of NDJSON, of any length, or a JSON array of up to 10 000 items.

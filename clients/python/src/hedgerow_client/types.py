@@ -491,6 +491,8 @@ class Experts(TypedDict):
 class ExportedDocument(TypedDict):
     """The document of a user."""
 
+    extra: NotRequired[dict[str, Any]]
+    """Anything else that you keep with the user, as JSON: no list, ranker or filter reads it."""
     features: NotRequired[dict[str, bool | int | float | str | list[str]]]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: NotRequired["list[Link]"]
@@ -630,6 +632,8 @@ class Item(TypedDict):
     """Names of the groups that the item belongs to."""
     created: str | None
     """When the document was first written; null before that, and where it was not recorded."""
+    extra: dict[str, Any]
+    """What was written as `extra`."""
     features: dict[str, Any]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     hidden: bool
@@ -649,6 +653,8 @@ class ItemBody(TypedDict):
     """Not recommended from this moment on."""
     categories: NotRequired[list[str]]
     """Names of the groups that the item belongs to."""
+    extra: NotRequired[dict[str, Any]]
+    """Anything else that you keep with the item, as JSON: no list, ranker or filter reads it."""
     features: NotRequired[dict[str, bool | int | float | str | list[str]]]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     hidden: NotRequired[bool]
@@ -664,6 +670,8 @@ class ItemLine(TypedDict):
     """Not recommended from this moment on."""
     categories: NotRequired[list[str]]
     """Names of the groups that the item belongs to."""
+    extra: NotRequired[dict[str, Any]]
+    """Anything else that you keep with the item, as JSON: no list, ranker or filter reads it."""
     features: NotRequired[dict[str, bool | int | float | str | list[str]]]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     hidden: NotRequired[bool]
@@ -690,6 +698,8 @@ class ItemPatch(TypedDict):
     """Not recommended from this moment on."""
     categories: NotRequired[list[str] | None]
     """Names of the groups that the item belongs to."""
+    extra: NotRequired[dict[str, Any] | None]
+    """Anything else that you keep with the item, as JSON: no list, ranker or filter reads it."""
     features: NotRequired[dict[str, bool | int | float | str | list[str] | None] | None]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     hidden: NotRequired[bool | None]
@@ -1899,6 +1909,8 @@ class Uploaded(TypedDict):
 class User(TypedDict):
     """A user's document; version 0: known from feedback alone."""
 
+    extra: dict[str, Any]
+    """What was written as `extra`."""
     features: dict[str, Any]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: "list[Link]"
@@ -1912,6 +1924,8 @@ class User(TypedDict):
 class UserBody(TypedDict):
     """The document of a user."""
 
+    extra: NotRequired[dict[str, Any]]
+    """Anything else that you keep with the user, as JSON: no list, ranker or filter reads it."""
     features: NotRequired[dict[str, bool | int | float | str | list[str]]]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: NotRequired["list[Link]"]
@@ -1948,6 +1962,8 @@ class UserExport(TypedDict):
 class UserLine(TypedDict):
     """One line of a bulk upload."""
 
+    extra: NotRequired[dict[str, Any]]
+    """Anything else that you keep with the user, as JSON: no list, ranker or filter reads it."""
     features: NotRequired[dict[str, bool | int | float | str | list[str]]]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: NotRequired["list[Link]"]
@@ -1970,6 +1986,8 @@ class UserPage(TypedDict):
 class UserPatch(TypedDict):
     """A JSON Merge Patch (RFC 7396) of a user: what is given replaces, null removes."""
 
+    extra: NotRequired[dict[str, Any] | None]
+    """Anything else that you keep with the user, as JSON: no list, ranker or filter reads it."""
     features: NotRequired[dict[str, bool | int | float | str | list[str] | None] | None]
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: NotRequired[list[dict[str, Any]] | None]
