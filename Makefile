@@ -118,9 +118,10 @@ openapi-examples: .venv/installed-dev  ## receive the examples of the document a
 clients: .venv/installed-dev  ## write what of the clients follows from openapi/openapi.json anew
 	$(BIN)/python -m clients.generator
 
-docs: .venv/installed  ## write docs/reference/settings.md and metrics.md anew
+docs: .venv/installed  ## write docs/reference/settings.md, metrics.md and the tables of gorse.md anew
 	$(BIN)/hedgerow doctor --settings-reference > docs/reference/settings.md
 	$(BIN)/hedgerow doctor --metrics-reference > docs/reference/metrics.md
+	$(BIN)/python -m service.api.gorse.reference docs/reference/gorse.md
 
 # `--universal` resolves for every platform and Python from 3.11 on; no index address ends up in the files
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11

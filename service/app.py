@@ -20,6 +20,8 @@ from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, erasures, histories, merges, ratings
 from service.api.feedback.event_counts import EventCounts
 from service.api.feedback.intake import PATIENCE_S, Intake
+from service.api.gorse.application import PREFIX, GorseApi
+from service.api.gorse.sorted_items import SortedItems
 from service.api.models import experts, jobs, models, rankers, schedule, topics
 from service.api.models.watched_jobs import WatchedJobs
 from service.api.slates import audience, batch, popular, predictions, recommendations, similar
@@ -128,6 +130,7 @@ def create_app(
             app.state.watched_jobs = WatchedJobs(read, app.state.stopping, most)
             counts = EventCounts(app.state.meters)
             app.state.intake = Intake(runtime, counts, patience_s=patience_s)
+            app.state.gorse_items = SortedItems()
             # in the background: of all requests, only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))
             warming.add_done_callback(_note_failure)
@@ -154,6 +157,8 @@ def create_app(
         app.add_exception_handler(error, _answer)
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
+    if settings.gorse_api:
+        app.mount(PREFIX, GorseApi())
     add_page(app, "/docs", lambda: route_page(app.openapi()))
     add_document(app, "/openapi.json")
     add_interactive_page(app)

@@ -9,13 +9,14 @@ import os
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -68,6 +69,10 @@ KINDS = {
 
 ``core/meaning.py`` applies them, and has the weight of ratings.
 """
+
+
+GORSE_KINDS = {"star": "like", "read": "view", "*": "view"}
+"""Default kinds for the feedback types of Gorse's clients."""
 
 
 class Settings(BaseSettings):
@@ -126,6 +131,13 @@ class Settings(BaseSettings):
     """Method that combines the experts' predictions; run ``hedgerow rebuild`` after a change."""
     kinds: dict[str, Kind] = KINDS
     """Kinds of feedback besides ratings; given kinds are added to these defaults or change them."""
+    gorse_api: bool = True
+    """Whether the routes of Gorse are served under ``/api``, for programs that were written for it
+    (docs/reference/gorse.md). They need the same keys as all others."""
+    gorse_kinds: dict[str, str] = GORSE_KINDS
+    """Kind of feedback for each ``FeedbackType`` of Gorse's clients that is not the name of a kind,
+    or ``rating``, whose ``Value`` is the rating; ``*``: all other types. Given types are added to
+    these defaults or change them."""
     online_snapshot_s: Annotated[float, Field(gt=0)] = 5
     """Seconds between online snapshots, if anything changed; longer for a large catalogue."""
     judged_per_s: Annotated[float, Field(ge=0)] = 50
@@ -306,6 +318,20 @@ class Settings(BaseSettings):
                 {**merged.get(name, {}), **given} if isinstance(given, Mapping) else given
             )
         return merged
+
+    @field_validator("gorse_kinds")
+    @classmethod
+    def _over_the_default_types(cls, kinds: dict[str, str]) -> dict[str, str]:
+        return {**GORSE_KINDS, **kinds}
+
+    @model_validator(mode="after")
+    def _gorse_kinds_exist(self) -> Self:
+        known = {"rating", *self.kinds}
+        if unknown := sorted({*self.gorse_kinds.values()} - known):
+            raise ValueError(
+                f"gorse_kinds names {unknown[0]!r}, which is no kind: it can be {sorted(known)}"
+            )
+        return self
 
     @field_validator("kinds")
     @classmethod

@@ -1,5 +1,7 @@
 """The page docs/reference/settings.md, generated from the settings."""
 
+import json
+
 from service.limits import Limits
 from service.settings import API_KEY_NAME, CONFIG_NAME, KINDS, PREFIX, Kind, Settings
 
@@ -98,4 +100,6 @@ def _default(name: str) -> str:
     if name in {"kinds", "limits"}:
         return "see below"
     default = Settings.model_fields[name].default
+    if isinstance(default, dict):
+        return f"`{json.dumps(default)}`"
     return "none" if default in {None, ()} else f"`{default}`"

@@ -58,4 +58,8 @@ def _result(messages: list[Message]) -> str:
     if status < 400:
         return DONE
     body = b"".join(m.get("body", b"") for m in messages if m["type"] == "http.response.body")
-    return str(json.loads(body).get("code", status))
+    try:
+        return str(json.loads(body).get("code", status))
+    except ValueError:
+        # the routes of Gorse answer in plain text
+        return str(status)

@@ -43,7 +43,7 @@ class Route(APIRoute):
         need = self.needs.get(scope["method"])
         if need is not None:
             state = scope["app"].state
-            await _check_caller(scope, need, appends=self.appends)
+            await check_caller(scope, need, appends=self.appends)
             if scope["query_string"]:
                 self._check_parameters(scope["query_string"])
             if not self.streams and scope["method"] != "GET":
@@ -83,7 +83,7 @@ def camel_case(name: str) -> str:
     return first + "".join(map(str.capitalize, rest))
 
 
-async def _check_caller(scope: Scope, need: Need, *, appends: bool) -> None:
+async def check_caller(scope: Scope, need: Need, *, appends: bool) -> None:
     """Raise unless the caller may use the route, and has not sent too many requests."""
     state = scope["app"].state
     try:

@@ -12,6 +12,8 @@ import httpx
 import pytest
 import redis
 
+from service.api.gorse.reference import with_tables
+from service.api.gorse.routes import ROUTES
 from service.api.operation_schemas import Ready
 from service.cli.main import COMMANDS
 from service.client import ndjson
@@ -37,6 +39,12 @@ def test_the_settings_reference_is_fresh() -> None:
 def test_the_metrics_reference_is_fresh() -> None:
     written = (ROOT / "docs/reference/metrics.md").read_text()
     assert written == metrics_reference() + "\n", "run `make docs`"
+
+
+def test_the_tables_of_gorses_routes_are_fresh() -> None:
+    written = (DOCS / "reference" / "gorse.md").read_text()
+    assert all(route.path in written for route in ROUTES)
+    assert written == with_tables(written), "run `make docs`"
 
 
 def test_every_verb_that_a_page_names_exists_and_the_reference_names_every_verb() -> None:

@@ -47,12 +47,21 @@ SAFE: dict[int | str, dict[str, Any]] = {
 
 
 async def delete_rating(
-    runtime: ApiRuntime, user: str, item: str, number: int, token: str
+    runtime: ApiRuntime,
+    user: str,
+    item: str,
+    number: int,
+    token: str,
+    *,
+    keep: Sequence[Row] = (),
 ) -> Receipt:
-    """Delete every event of a pair; ``token`` is that of the store that gave the number."""
+    """Delete every event of a pair; ``token`` is that of the store that gave the number.
+
+    ``keep`` are events of the pair that are learned again right after the deletion.
+    """
     partition = partition_of(user, runtime.namespace.partitions)
-    row = _row(runtime, DELETE_RATING, user, number)
-    return await _delete(runtime, "rating", row, [partition], token, user=user, item=item)
+    rows = (_row(runtime, DELETE_RATING, user, number), *keep)
+    return await _delete(runtime, "rating", rows, [partition], token, user=user, item=item)
 
 
 async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
@@ -73,7 +82,7 @@ async def delete_item(runtime: ApiRuntime, item: str, number: int, token: str) -
     """
     partitions = range(runtime.namespace.partitions)
     row = _row(runtime, DELETE_ITEM, "", number)
-    receipt = await _delete(runtime, "item", row, partitions, token, item=item)
+    receipt = await _delete(runtime, "item", (row,), partitions, token, item=item)
     await runtime.catalogue.change_item(number, lambda _: None, token=token)
     return receipt
 
@@ -86,7 +95,7 @@ def _row(runtime: ApiRuntime, kind: int, user: str, item: int) -> Row:
 async def _delete(
     runtime: ApiRuntime,
     what: What,
-    row: Row,
+    rows: Sequence[Row],
     partitions: Sequence[int],
     token: str,
     *,
@@ -94,10 +103,10 @@ async def _delete(
     item: str | None = None,
 ) -> Receipt:
     appended = await settled(
-        [runtime.append_queue.submit(partition, (row,), Basis(token)) for partition in partitions]
+        [runtime.append_queue.submit(partition, rows, Basis(token)) for partition in partitions]
     )
     sequences = dict(zip(partitions, appended, strict=True))
-    return await _receipt(runtime, what, row.time_ms, sequences, user=user, item=item)
+    return await _receipt(runtime, what, rows[0].time_ms, sequences, user=user, item=item)
 
 
 async def _receipt(

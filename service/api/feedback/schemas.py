@@ -60,6 +60,11 @@ class Feedback(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Where it happened: `{"device": "phone", "page": "home"}`, names and short texts of your own.
     It is kept with the event and counted; put nothing in it that names a person."""
 
+    @property
+    def number(self) -> float:
+        """What the history keeps as the event's value."""
+        return 0.0 if self.rating is UNSET else self.rating
+
 
 class Rejected(msgspec.Struct):
     """A row that was not accepted, and why."""
@@ -185,7 +190,7 @@ class Rules:
         return Row(
             user=event.user,
             item=item,
-            value=0.0 if event.rating is UNSET else event.rating,
+            value=event.number,
             time_ms=now_ms if event.timestamp is UNSET else milliseconds(event.timestamp),
             kind=RATING if event.kind is UNSET else self.kinds[event.kind],
             flags=(IDENTIFIED if digest else 0)

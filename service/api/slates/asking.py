@@ -10,6 +10,7 @@ from service.api.routing import runtime_of
 from service.api.slates.requests import Ranking, RecommendationBody
 from service.errors import InvalidEvent
 from service.ranking.slates.wanted import Wanted
+from service.runtime.api import ApiRuntime
 from service.store.profiles.history_record import records
 from service.store.profiles.user_histories import HistoryAnswer
 
@@ -38,7 +39,14 @@ async def posted_history(
     for index, event in enumerate(events):
         if (fault := rules.fault(event)) is not None:
             raise InvalidEvent(f"history[{index}]: {fault[1]}", code=fault[0])
-    numbers = await runtime_of(request).numbers.lookup([event.item for event in events])
+    return await history_of(runtime_of(request), rules, events)
+
+
+async def history_of(
+    runtime: ApiRuntime, rules: Rules, events: Sequence[Feedback]
+) -> tuple[HistoryAnswer, Sequence[str]]:
+    """Return events as the history of somebody, the oldest first, and the unknown items."""
+    numbers = await runtime.numbers.lookup([event.item for event in events])
     rows = [
         rules.row(event, number, now_ms=0)
         for event, number in zip(events, numbers, strict=True)

@@ -1,0 +1,245 @@
+"""The table of Gorse's public routes: who answers each, who may call it, what differs from Gorse.
+
+The tables of docs/reference/gorse.md are made from it (``reference.py``).
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from service.api.gorse import (
+    feedback,
+    feedback_lists,
+    health,
+    items,
+    recommendations,
+    users,
+)
+from service.api.gorse.call import Call
+from service.api.gorse.showing import WRITE_BACK
+from service.http.auth import Need
+
+Handler = Callable[[Call], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class GorseRoute:
+    """A route: ``path`` without ``/api``, an optional last segment in square brackets."""
+
+    method: str
+    path: str
+    handler: Handler
+    need: Need
+    differs: str = ""
+    """What differs from Gorse, and why; empty: nothing that a client would notice."""
+    appends: bool = False
+    """Whether it always sends feedback."""
+    writes_with: str = ""
+    """The parameter with which it sends feedback, too."""
+    act: str = ""
+    """Its name in the audit log."""
+
+
+_REPLACES = "What our own routes wrote of it and Gorse does not know is replaced, too."
+_NOT_KEPT = "`Comment` and `Labels` of feedback are not kept."
+_ADDED = (
+    "Each record is an event: its type becomes a kind (above), a missing `Timestamp` is now, one "
+    f"beyond `HEDGEROW_FUTURE_TOLERANCE_S` is a 400. {_NOT_KEPT}"
+)
+_READ = (
+    "`Updated` is the latest `Timestamp` of the events; records of deleted items, and old ones of "
+    "histories beyond `HEDGEROW_HISTORY_LIMIT`, are left out."
+)
+_LISTS = "Models of ours rank; `n` is at most 1000, `offset` 10000."
+
+ROUTES: Sequence[GorseRoute] = (
+    # users
+    GorseRoute("POST", "/user", users.write, "write", _REPLACES),
+    GorseRoute("POST", "/users", users.write_many, "write", _REPLACES),
+    GorseRoute("GET", "/users", users.list_page, "read"),
+    GorseRoute("GET", "/user/{user-id}", users.read, "read"),
+    GorseRoute("PATCH", "/user/{user-id}", users.change, "write"),
+    GorseRoute(
+        "DELETE",
+        "/user/{user-id}",
+        users.delete,
+        "write",
+        "Every trace is erased, as by `DELETE /v1/users/{user}`.",
+        act="deleteUser",
+    ),
+    # items
+    GorseRoute("POST", "/item", items.write, "write", _REPLACES),
+    GorseRoute("POST", "/items", items.write_many, "write", _REPLACES),
+    GorseRoute(
+        "GET",
+        "/items",
+        items.list_page,
+        "read",
+        "With `q`, all words must be in the comment (or in the features `title` and `name`), not "
+        "any; no setting is needed.",
+    ),
+    GorseRoute("GET", "/item/{item-id}", items.read, "read"),
+    GorseRoute(
+        "PATCH",
+        "/item/{item-id}",
+        items.change,
+        "write",
+        "`Timestamp` may have any of the forms that `POST` takes.",
+    ),
+    GorseRoute(
+        "DELETE",
+        "/item/{item-id}",
+        items.delete,
+        "write",
+        "Feedback alone does not bring it back: write it again.",
+        act="deleteItem",
+    ),
+    GorseRoute(
+        "PUT",
+        "/item/{item-id}/category/{category}",
+        items.add_category,
+        "write",
+        "An unknown item is a 404, not a 500.",
+    ),
+    GorseRoute(
+        "DELETE",
+        "/item/{item-id}/category/{category}",
+        items.remove_category,
+        "write",
+        "An unknown item is a 404, not a 500.",
+    ),
+    # feedback
+    GorseRoute("POST", "/feedback", feedback.add_feedback, "write", _ADDED, appends=True),
+    GorseRoute("PUT", "/feedback", feedback.replace_feedback, "write", _ADDED, appends=True),
+    GorseRoute(
+        "DELETE",
+        "/feedback/{user-id}/{item-id}",
+        feedback.delete_pair,
+        "write",
+    ),
+    GorseRoute(
+        "DELETE",
+        "/feedback/{feedback-type}/{user-id}/{item-id}",
+        feedback.delete_one,
+        "write",
+        "Events of other types on the item are learned again after the deletion.",
+    ),
+    GorseRoute(
+        "GET",
+        "/feedback[/{feedback-type}]",
+        feedback_lists.page,
+        "read",
+        f"Ordered by user, type and item, because histories are kept by user. A page looks through "
+        f"500 users and may be shorter than `n`: the end is an empty `Cursor`. {_READ}",
+    ),
+    GorseRoute("GET", "/feedback/{user-id}/{item-id}", feedback_lists.of_pair, "read", _READ),
+    GorseRoute(
+        "GET",
+        "/feedback/{feedback-type}/{user-id}/{item-id}",
+        feedback_lists.one,
+        "read",
+        _READ,
+    ),
+    GorseRoute(
+        "GET", "/user/{user-id}/feedback[/{expression}]", feedback_lists.of_user, "read", _READ
+    ),
+    GorseRoute(
+        "GET",
+        "/item/{item-id}/feedback[/{feedback-type}]",
+        feedback_lists.of_item,
+        "read",
+        f"With more than 10000 users a 501: nothing lists feedback by item. {_READ}",
+    ),
+    # lists
+    GorseRoute(
+        "GET",
+        "/recommend/{user-id}[/{category}]",
+        recommendations.recommend,
+        "read",
+        f"{_LISTS} Where nothing personal can be said the newest items come, as from a new Gorse. "
+        "`write-back-type` needs a key that may write, and is refused to pages of other sites; the "
+        "events are learned at once, and take items out of the list when `write-back-delay` is "
+        "over, or at once if their kind hides.",
+        writes_with=WRITE_BACK,
+    ),
+    GorseRoute(
+        "POST",
+        "/session/recommend[/{category}]",
+        recommendations.for_session,
+        "read",
+        f"{_LISTS} The whole history counts, not only neighbours of its items; never a 404.",
+    ),
+    GorseRoute(
+        "GET",
+        "/collaborative-filtering/{user-id}[/{category}]",
+        recommendations.by_others,
+        "read",
+        f"{_LISTS} The best models for the user, which need not be factors; never a 404.",
+    ),
+    GorseRoute(
+        "GET",
+        "/latest[/{category}]",
+        recommendations.latest,
+        "read",
+        "An item without a `Timestamp` counts from when it was written first; one whose "
+        "`Timestamp` is to come is not shown before.",
+    ),
+    GorseRoute(
+        "GET",
+        "/non-personalized/{name}",
+        recommendations.leaderboard,
+        "read",
+        "There are `popular`, `trending` and `latest`; expressions of your own are not offered.",
+    ),
+    GorseRoute(
+        "GET",
+        "/popular[/{category}]",
+        recommendations.popular,
+        "read",
+        "Gorse 0.5 has it no longer; older clients ask for it. As `/non-personalized/popular`.",
+    ),
+    GorseRoute(
+        "GET",
+        "/item-to-item/{name}/{item-id}",
+        recommendations.like_item,
+        "read",
+        f"{_LISTS} Any name is answered by the best model; those of our strategies, such as "
+        "`neighbours` or `content`, by that one. Embeddings in `Labels` are kept, and no model "
+        "reads them.",
+    ),
+    GorseRoute(
+        "GET",
+        "/item/{item-id}/neighbors[/{category}]",
+        recommendations.like_item,
+        "read",
+        f"{_LISTS} As `/item-to-item`.",
+    ),
+    GorseRoute(
+        "GET",
+        "/user-to-user/{name}/{user-id}",
+        recommendations.like_user,
+        "read",
+        "Any name means the best model that compares users; among up to 20000 of them.",
+    ),
+    GorseRoute(
+        "GET",
+        "/user/{user-id}/neighbors",
+        recommendations.like_user,
+        "read",
+        "As `/user-to-user`.",
+    ),
+    # health
+    GorseRoute("GET", "/health/live", health.live, "open"),
+    GorseRoute("GET", "/health/ready", health.ready, "open"),
+)
+"""The first of two that fit answers."""
+
+NOT_OFFERED: Sequence[tuple[str, str]] = (
+    ("GET /dump, POST /restore", "`hedgerow import`, `hedgerow backup`"),
+    ("GET, POST /bulk/users, items, feedback", "`hedgerow import`, `hedgerow export`"),
+    ("POST /purge", "`hedgerow namespaces delete`"),
+    ("/dashboard/...", "`/v1/stats`, `/v1/models`, `/v1/jobs`, `/v1/rankers`, `/metrics`"),
+    ("POST /chat, /chat/completions", "no language model is part of the service"),
+    ("/login, /logout, /callback/oauth2", "[API keys](../how-to/api-keys.md)"),
+)
+"""Routes that are answered with a 404, and what to use instead."""
