@@ -96,9 +96,16 @@ class ServiceClient:
 
     def post(self, path: str, body: Any, **parameters: Any) -> Any:
         """Return the answer of a POST; it may be sent more than once."""
+        return self._write("POST", path, body, parameters)
+
+    def put(self, path: str, body: Any, **parameters: Any) -> Any:
+        """Return the answer of a PUT; it may be sent more than once."""
+        return self._write("PUT", path, body, parameters)
+
+    def _write(self, method: str, path: str, body: Any, parameters: Mapping[str, Any]) -> Any:
         packed = msgspec.json.encode(body)
         headers = {"content-type": "application/json"}
-        return self._send("POST", path, content=packed, headers=headers, params=parameters).json()
+        return self._send(method, path, content=packed, headers=headers, params=parameters).json()
 
     def upload(self, path: str, lines: bytes, idempotency_key: str | None = None) -> Receipt:
         """Send NDJSON; with a key a repeat after a broken connection counts once."""

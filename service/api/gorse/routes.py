@@ -235,7 +235,7 @@ ROUTES: Sequence[GorseRoute] = (
 """The first of two that fit answers."""
 
 NOT_OFFERED: Sequence[tuple[str, str]] = (
-    ("GET /dump, POST /restore", "`hedgerow import`, `hedgerow backup`"),
+    ("GET /dump, POST /restore", "`hedgerow import --format gorse`, `hedgerow backup`"),
     ("GET, POST /bulk/users, items, feedback", "`hedgerow import`, `hedgerow export`"),
     ("POST /purge", "`hedgerow namespaces delete`"),
     ("/dashboard/...", "`/v1/stats`, `/v1/models`, `/v1/jobs`, `/v1/rankers`, `/metrics`"),

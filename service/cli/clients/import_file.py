@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import httpx
 import typer
@@ -16,14 +16,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli import options
+from service.cli.clients.foreign_files import Form, check_files, send_foreign, send_gorse_files
 from service.cli.clients.next_training import next_training, wait_for_lists
 from service.cli.options import say
 from service.client import ServiceClient
 from service.errors import Misconfigured, ServiceError
+from service.files.foreign.gorse_dump import Section
 from service.files.opening import BadFile
 from service.files.sending import KEPT, STREAM, OnPart, Summary, send, send_documents
 
-FEEDBACK = "feedback"
+FEEDBACK: Literal["feedback"] = "feedback"
 PROGRAM = "hedgerow-import"
 SHOWN = 20
 """Maximum number of rejected rows on the terminal; the JSON output has the first 1 000."""
@@ -37,7 +39,10 @@ app = options.verb()
 def import_file(
     file: Annotated[
         Path | None,
-        typer.Argument(help="Feedback: CSV or NDJSON, plain or gzip; - is standard input."),
+        typer.Argument(
+            help="Feedback: CSV or NDJSON, plain or gzip; - is standard input. With --format a "
+            "dump, or a folder."
+        ),
     ] = None,
     items: Annotated[
         Path | None,
@@ -46,6 +51,10 @@ def import_file(
     users: Annotated[
         Path | None, typer.Option(help="Documents of users, in the same formats.")
     ] = None,
+    form: Annotated[
+        Form,
+        typer.Option("--format", help="Whose files they are: ours, or those of another system."),
+    ] = "hedgerow",
     wait: Annotated[
         bool,
         typer.Option("--wait", help="Wait for the training that follows and for its first lists."),
@@ -69,6 +78,11 @@ def import_file(
     available_from and available_until of items mean the same as in a document; every other
     column is a feature: a number, a text, or texts joined by |.
 
+    --format gorse reads a dump of Gorse (FILE), or its lines of JSON (FILE is feedback, --items and
+    --users are documents), and sends them to the routes of Gorse. movielens and recbole read a
+    folder: u.data, ratings.dat or ratings.csv with what lies beside it; NAME.inter, NAME.item and
+    NAME.user.
+
     Columns and fields that no event has are left out, and the output names them.
 
     The last line says what happens next: a service with nothing trained trains by itself within
@@ -80,17 +94,12 @@ def import_file(
         raise Misconfigured(
             "nothing to import: name a file of feedback, or one with --items or --users"
         )
-    found: dict[str, Summary] = {}
+    check_files(form, file, (items, users))
     training: dict[str, Any] | None = None
     with ServiceClient(options.service_url(url), key, tell=say, program=PROGRAM) as client:
         # an empty stream checks at once that the service answers and accepts the key
         client.upload(STREAM, b"")
-        for name, path in (("items", items), ("users", users)):
-            if path is not None:
-                found[name] = _documents(client, path, name)
-        if file is not None:
-            with readable(file) as path:
-                found[FEEDBACK] = _feedback(client, path)
+        found = _sent(client, form, file, items, users)
         if not as_json:
             for name, summary in found.items():
                 _show(name, summary)
@@ -101,6 +110,27 @@ def import_file(
     elif follows:
         say(follows)
     raise typer.Exit(1 if any(summary.rejected_total for summary in found.values()) else 0)
+
+
+def _sent(
+    client: ServiceClient, form: Form, file: Path | None, items: Path | None, users: Path | None
+) -> dict[str, Summary]:
+    if form == "gorse":
+        with _bar() as on_part:
+            files: dict[Section, Path | None] = {"users": users, "items": items, FEEDBACK: file}
+            return send_gorse_files(client, files, on_part)
+    if form != "hedgerow" and file is not None:
+        with _bar() as on_part:
+            return send_foreign(client, form, file, on_part)
+    found = {
+        name: _documents(client, path, name)
+        for name, path in (("items", items), ("users", users))
+        if path is not None
+    }
+    if file is not None:
+        with readable(file) as path:
+            found[FEEDBACK] = _feedback(client, path)
+    return found
 
 
 def _next_training(client: ServiceClient) -> str | None:

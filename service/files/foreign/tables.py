@@ -1,0 +1,61 @@
+"""What importers of foreign files share: rows with their places, and parts of them to send."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from service.files.opening import BadFile
+from service.files.parts import FilePart
+
+Line = tuple[int, dict[str, Any]]
+"""The number of a line, and what it says as our routes take it."""
+MOST_TEXT = 1_000
+"""Characters of a feature that is a text; more are left out."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """The rows of some files of another system; what a system does not have is empty."""
+
+    items: Iterable[Line] = ()
+    users: Iterable[Line] = ()
+    feedback: Iterable[Line] = ()
+
+
+def parts_of(lines: Iterable[Line], rows: int) -> Iterator[FilePart]:
+    """Yield lines in parts of so many rows, for ``send_parts``."""
+    encode, left = msgspec.json.Encoder().encode_lines, iter(lines)
+    while some := list(islice(left, rows)):
+        yield FilePart(encode([said for _, said in some]), [number for number, _ in some], 0.0)
+
+
+def rows_of(
+    path: Path, separator: str, n: int, *, encoding: str = "utf-8"
+) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the cells of each line that is not blank; BadFile for one with fewer than ``n``."""
+    try:
+        with path.open(encoding=encoding, newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                cells = line.rstrip("\r\n").split(separator)
+                if len(cells) < n:
+                    says = f"the line has {len(cells)} columns, not {n}: is this the right file?"
+                    raise BadFile(path, says, line=number)
+                yield number, cells
+    except UnicodeDecodeError as error:
+        raise BadFile(path, "the text is not UTF-8: convert the file") from error
+    except OSError as error:
+        raise BadFile(path, f"{error.strerror or error}: give a readable file") from error
+
+
+def number_of(path: Path, line: int, text: str) -> float:
+    """Return a cell that is a number; BadFile for another."""
+    try:
+        return float(text)
+    except ValueError:
+        raise BadFile(path, f"{text[:50]!r} is not a number", line=line) from None

@@ -1,0 +1,192 @@
+"""Dumps of Gorse, folders of MovieLens and of RecBole: read, refused if damaged, imported."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.files.foreign.gorse_dump import read_gorse
+from service.files.foreign.movielens import read_movielens
+from service.files.foreign.recbole import read_recbole
+from service.files.opening import BadFile
+from service.processes.child import ServiceProcess
+from tests.service.files.gorse_dumps import dump
+from tests.service.running import hedgerow, service
+
+USER = {"UserId": "ada", "Labels": {"age": 31, "deep": [1.5]}, "Comment": "c"}
+ITEM = {
+    "ItemId": "heat",
+    "IsHidden": True,
+    "Categories": ["crime", "film"],
+    "Timestamp": "1960-12-15T01:02:03.004000Z",
+    "Labels": None,
+    "Comment": "Heat",
+}
+STAR = {
+    "FeedbackType": "star",
+    "UserId": "ada",
+    "ItemId": "heat",
+    "Value": 2.5,
+    "Timestamp": "2026-11-01T00:00:00Z",
+    "Comment": "",
+}
+NEVER = {"ItemId": "up", "Timestamp": "0001-01-01T00:00:00Z"}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    directory = tmp_path_factory.mktemp("foreign")
+    with service(directory, wait_timeout_ms=60_000, trainer=False) as whole:
+        with whole.client() as client:
+            client.wait_until_ready()
+        yield whole
+
+
+def imported(running: ServiceProcess, *arguments: str) -> Any:
+    done = hedgerow("import", *arguments, "--url", running.url, "--json")
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_dump_is_read_as_it_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "dump.bin"
+    file.write_bytes(dump(feedback=[STAR], items=[ITEM, NEVER], users=[USER]))
+    rows = [(row.section, row.number, row.members) for row in read_gorse(file, "feedback")]
+    assert rows[0] == ("feedback", 1, STAR)
+    assert rows[1] == ("items", 1, ITEM)
+    assert rows[2][2]["Timestamp"] == "0001-01-01T00:00:00Z"
+    assert rows[3] == ("users", 1, USER)
+
+
+def test_every_cut_of_a_dump_is_refused_and_says_where(tmp_path: Path) -> None:
+    whole = dump(users=[USER], items=[ITEM], feedback=[STAR]).removesuffix(b'{"Users": 1}')
+    file = tmp_path / "cut.bin"
+    for n in range(len(whole)):
+        file.write_bytes(whole[:n])
+        with pytest.raises(BadFile, match=r"cut off|empty"):
+            list(read_gorse(file, "feedback"))
+    for at in range(len(whole)):
+        file.write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
+        # damage that cannot be seen gives other rows; none is an error of another kind
+        with suppress(BadFile):
+            list(read_gorse(file, "feedback"))
+
+
+def test_a_dump_is_imported_and_may_be_imported_again(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "dump.bin"
+    bad = STAR | {"FeedbackType": ""}
+    again = STAR | {"ItemId": "up"}
+    file.write_bytes(dump(users=[USER], items=[ITEM, NEVER], feedback=[STAR, bad, again]))
+    for _ in range(2):
+        said = imported(running, "--format", "gorse", str(file))
+        assert (said["accepted"], said["rejected_total"]) == (2, 1)
+        assert said["rejected"][0]["line"] == 2
+        assert "FeedbackType" in said["rejected"][0]["detail"]
+        assert (said["users"]["accepted"], said["items"]["accepted"]) == (1, 2)
+        with running.client() as client:
+            assert client.get("/api/user/ada") == USER
+            read = ITEM | {"Timestamp": "1960-12-15T01:02:03.004Z"}
+            assert client.get("/api/item/heat") == read
+            rows = client.get("/api/user/ada/feedback")
+        assert [(row["ItemId"], row["Value"]) for row in rows] == [("heat", 2.5), ("up", 2.5)]
+
+
+def test_lines_of_json_of_gorse_are_imported(running: ServiceProcess, tmp_path: Path) -> None:
+    files = {
+        "users": [{"UserId": "bob"}],
+        "items": [{"ItemId": "x"}],
+        "feedback": [{"FeedbackType": "read", "UserId": "bob", "ItemId": "x", "Value": 3}],
+    }
+    for name, rows in files.items():
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    documents = ("--users", str(tmp_path / "users"), "--items", str(tmp_path / "items"))
+    said = imported(running, "--format", "gorse", str(tmp_path / "feedback"), *documents)
+    assert [said["accepted"], said["users"]["accepted"], said["items"]["accepted"]] == [1, 1, 1]
+    with running.client() as client:
+        [row] = client.get("/api/user/bob/feedback/read")
+    assert row["Value"] == 3
+
+
+def movielens_100k(folder: Path) -> Path:
+    (folder / "u.data").write_text("1\t2\t3\t881250949\n")
+    (folder / "u.user").write_text("1|24|M|technician|85711\n")
+    flags = ["0"] * 19
+    flags[8] = "1"
+    line = "|".join(["2", "Café (1995)", "01-Jan-1995", "", "http://x", *flags])
+    (folder / "u.item").write_text(line + "\n", encoding="latin-1")
+    return folder
+
+
+def movielens_1m(folder: Path) -> Path:
+    (folder / "ratings.dat").write_text("1::2::3::881250949\n")
+    (folder / "users.dat").write_text("1::M::25::7::85711\n")
+    (folder / "movies.dat").write_text("2::Café (1995)::Drama\n")
+    return folder
+
+
+def movielens_latest(folder: Path) -> Path:
+    (folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\n1,2,3.0,881250949\n")
+    (folder / "movies.csv").write_text('movieId,title,genres\n2,"Café (1995)",Drama\n')
+    return folder
+
+
+@pytest.mark.parametrize("made", [movielens_100k, movielens_1m, movielens_latest])
+def test_folders_of_movielens_are_read(made: Any, tmp_path: Path) -> None:
+    found = read_movielens(made(tmp_path))
+    [(_, item)] = found.items
+    assert (item["item"], item["categories"]) == ("2", ["Drama"])
+    assert item["features"] == {"title": "Café (1995)"}
+    [(_, event)] = found.feedback
+    assert event == {"user": "1", "item": "2", "rating": 3.0, "timestamp": 881250949.0}
+    users = [user for _, user in found.users]
+    assert [user["user"] for user in users] == (["1"] if made is not movielens_latest else [])
+
+
+def test_files_of_recbole_are_read_and_imported(running: ServiceProcess, tmp_path: Path) -> None:
+    (tmp_path / "x.inter").write_text(
+        "user_id:token\titem_id:token\trating:float\ttimestamp:float\nu1\ti1\t4\t1700000000\n"
+    )
+    (tmp_path / "x.item").write_text(
+        "item_id:token\tgenre:token_seq\tyear:float\tmood:float_seq\n"
+        "i1\ta b\t1995\t0.5 1\n"
+        "i2\t\t\t\n"
+    )
+    (tmp_path / "x.user").write_text("user_id:token\tage:token\nu1\t31\n")
+    found = read_recbole(tmp_path)
+    assert [said for _, said in found.items] == [
+        {"item": "i1", "categories": ["a", "b"], "features": {"year": 1995, "mood": ["0.5", "1"]}},
+        {"item": "i2", "features": {}},
+    ]
+    said = imported(running, "--format", "recbole", str(tmp_path))
+    assert [said["accepted"], said["users"]["accepted"], said["items"]["accepted"]] == [1, 1, 2]
+    assert said["rejected_total"] == 0
+    (tmp_path / "x.inter").write_text("user_id:token\titem_id:token\nu1\ti1\n")
+    [(_, event)] = read_recbole(tmp_path).feedback
+    assert event == {"user": "u1", "item": "i1", "kind": "like"}
+
+
+def test_bad_folders_and_lines_are_refused(tmp_path: Path) -> None:
+    for read in (read_movielens, read_recbole):
+        with pytest.raises(BadFile, match="give"):
+            read(tmp_path)
+    movielens_100k(tmp_path)
+    for line, says in (
+        ("1\t2\n", "line 1: the line has 2 columns"),
+        ("1\t2\tx\t3\n", "'x' is not"),
+    ):
+        (tmp_path / "u.data").write_text(line)
+        with pytest.raises(BadFile, match=says):
+            list(read_movielens(tmp_path).feedback)
+    (tmp_path / "x.inter").write_text("user\titem\n1\t2\n")
+    with pytest.raises(BadFile, match="must name each column and its type"):
+        list(read_recbole(tmp_path).feedback)
+
+
+def test_a_form_of_folders_takes_one_folder(tmp_path: Path) -> None:
+    done = hedgerow("import", "--format", "recbole", "--items", "x.csv")
+    assert (done.returncode, "reads one folder" in done.stderr) == (2, True)
