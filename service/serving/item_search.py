@@ -50,7 +50,7 @@ class ItemSearch:
         if not words or len(words) > MOST_WORDS:
             raise InvalidSearch(f"`q` must hold 1 to {MOST_WORDS} words: letters or digits")
         blocks = (await self._view.with_columns(SEARCHED)).blocks
-        # in a thread: a million titles take a tenth of a second
+        # in a thread: a million titles take a third of a second
         return await asyncio.to_thread(self._search, blocks, words, after)
 
     def _search(

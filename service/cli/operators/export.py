@@ -1,12 +1,12 @@
-"""`hedgerow export`: the histories, written as they are read."""
+"""`hedgerow export`: the histories and the documents, written as they are read."""
 
 import asyncio
 import csv
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 import msgspec
 import typer
@@ -15,6 +15,7 @@ from service.cli import options
 from service.cli.options import counting, say
 from service.errors import Misconfigured
 from service.files.export import export as histories
+from service.files.export import export_items, export_users
 from service.files.feedback import FeedbackLine
 from service.settings import Settings
 from service.settings_loading import load_settings
@@ -38,9 +39,17 @@ def export(
     form: Annotated[
         Format, typer.Option("--format", help="CSV holds ratings only, NDJSON every event.")
     ] = "ndjson",
+    items: Annotated[
+        Path | None, typer.Option(help="File for the documents of items, as NDJSON.")
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="File for the documents of users, as NDJSON.")
+    ] = None,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Write the histories of all users; `hedgerow import` restores them.
+    """Write the histories of all users, or documents; `hedgerow import` restores them.
+
+    With --items or --users and without --output, only the documents are written.
 
     It reads the store, not the service: HEDGEROW_REDIS_URL, or the data directory of a
     `hedgerow serve`, which need not run.
@@ -51,10 +60,22 @@ def export(
     with open_store(settings) as url, connect(url, role="export") as client:
         refuse_half_restored(client, name)
         contents(client, name)
-        with acting(client, name, "export") as about, _opened(output) as out:
-            users, events = asyncio.run(_write(settings, url, out, form))
-            about |= {"users": str(users), "events": str(events)}
-    say(f"{events:,} events of {users:,} users")
+        with acting(client, name, "export") as about:
+            for what, path, pages in (
+                ("items", items, export_items),
+                ("users", users, export_users),
+            ):
+                if path is not None:
+                    with _opened(path) as out:
+                        n = asyncio.run(_write_documents(pages(settings, url), out))
+                    about[f"documents_of_{what}"] = str(n)
+                    say(f"{n:,} documents of {what}")
+            if output is None and (items or users):
+                return
+            with _opened(output) as out:
+                n_users, n_events = asyncio.run(_write(settings, url, out, form))
+            about |= {"users": str(n_users), "events": str(n_events)}
+    say(f"{n_events:,} events of {n_users:,} users")
 
 
 def _opened(output: Path | None) -> AbstractContextManager[BinaryIO]:
@@ -81,6 +102,16 @@ async def _write(settings: Settings, url: str, out: BinaryIO, form: Format) -> t
     if left_out:
         say(f"{left_out:,} events that are no ratings were left out: --format ndjson has them")
     return users, events
+
+
+async def _write_documents(pages: AsyncIterator[Sequence[Mapping[str, Any]]], out: BinaryIO) -> int:
+    n = 0
+    with counting() as show:
+        async for documents in pages:
+            out.write(msgspec.json.Encoder().encode_lines(documents))
+            n += len(documents)
+            show(f"{n:,} documents")
+    return n
 
 
 def _write_ndjson(out: BinaryIO, lines: Sequence[FeedbackLine]) -> None:

@@ -222,6 +222,34 @@ def not_authorised(running: ServiceProcess) -> bool:
     return False
 
 
+def test_an_import_of_exported_documents_makes_the_same_documents(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    item = {"categories": ["film"], "features": {"title": "Heat"}, "hidden": True}
+    item |= {"available_from": "2026-11-01T00:00:00.000Z", "extra": {"image": ["1.png"]}}
+    user = {"features": {"age": 31}, "links": [{"user": "bob", "weight": 0.5}]}
+    with running.client() as client:
+        client.put("/v1/items/exported", item)
+        client.put("/v1/items/of-none", {})
+        client.put("/v1/users/exported", user)
+    items, users = tmp_path / "items.ndjson", tmp_path / "users.ndjson"
+    documents = ("--items", str(items), "--users", str(users))
+    done = hedgerow("export", *documents, "--data-dir", str(running.log.parent))
+    assert (done.returncode, done.stdout) == (0, b"")
+    lines = [json.loads(line) for path in (items, users) for line in path.read_text().splitlines()]
+    assert {"item": "exported", **item} in lines
+    assert {"item": "of-none"} in lines
+    assert {"user": "exported", **user} in lines
+    with running.client() as client:
+        client.put("/v1/items/exported", {})
+        client.put("/v1/users/exported", {})
+    done = hedgerow("import", *documents, "--url", running.url, "--json")
+    assert (done.returncode, json.loads(done.stdout)["items"]["rejected_total"]) == (0, 0)
+    with running.client() as client:
+        assert item.items() <= client.get("/v1/items/exported").items()
+        assert user.items() <= client.get("/v1/users/exported").items()
+
+
 def test_a_csv_export_holds_ratings_and_reports_what_it_left_out(running: ServiceProcess) -> None:
     with running.client() as client:
         client.post("/v1/ratings", {"user": 'd"d', "item": "a,b", "rating": 1}, wait="learned")
