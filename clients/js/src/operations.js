@@ -165,11 +165,13 @@ export class Operations {
   /**
    * All items with a document or feedback, the oldest first; deleted items are left out.
    *
-   * So a page may be shorter than `limit`: the list ends where `next_cursor` is null.
+   * So a page may be shorter than `limit`: the list ends where `next_cursor` is null. With `q` only
+   * the items that it finds, the best first.
    *
    * @param {object} [options]
    * @param {number} [options.limit] Maximum number of entries on the page.
    * @param {string} [options.cursor] `next_cursor` of the page before.
+   * @param {string} [options.q] Words that must all be in the `title`, `name` or `comment` of an item, whatever their case and accents.
    * @returns {Promise<types.ItemPage>}
    */
   listItems(options = {}) {
@@ -181,6 +183,7 @@ export class Operations {
    *
    * @param {object} [options]
    * @param {number} [options.limit] Maximum number of entries on the page.
+   * @param {string} [options.q] Words that must all be in the `title`, `name` or `comment` of an item, whatever their case and accents.
    * @returns {AsyncGenerator<types.Item, void, void>}
    */
   iterateItems(options = {}) {

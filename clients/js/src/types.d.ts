@@ -437,6 +437,8 @@ export interface Experts {
 
 /** The document of a user. */
 export interface ExportedDocument {
+  /** Anything else that you keep with the user, as JSON: no list, ranker or filter reads it. */
+  extra?: Record<string, any>;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features?: Record<string, boolean | number | string | Array<string>>;
   /**
@@ -568,6 +570,8 @@ export interface Item {
   categories: Array<string>;
   /** When the document was first written; null before that, and where it was not recorded. */
   created: string | null;
+  /** What was written as `extra`. */
+  extra: Record<string, any>;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features: Record<string, any>;
   /** A hidden item is never recommended. */
@@ -586,6 +590,8 @@ export interface ItemBody {
   available_until?: string | number | null;
   /** Names of the groups that the item belongs to. */
   categories?: Array<string>;
+  /** Anything else that you keep with the item, as JSON: no list, ranker or filter reads it. */
+  extra?: Record<string, any>;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features?: Record<string, boolean | number | string | Array<string>>;
   /** A hidden item is never recommended. */
@@ -600,6 +606,8 @@ export interface ItemLine {
   available_until?: string | number | null;
   /** Names of the groups that the item belongs to. */
   categories?: Array<string>;
+  /** Anything else that you keep with the item, as JSON: no list, ranker or filter reads it. */
+  extra?: Record<string, any>;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features?: Record<string, boolean | number | string | Array<string>>;
   /** A hidden item is never recommended. */
@@ -624,6 +632,8 @@ export interface ItemPatch {
   available_until?: string | number | null;
   /** Names of the groups that the item belongs to. */
   categories?: Array<string> | null;
+  /** Anything else that you keep with the item, as JSON: no list, ranker or filter reads it. */
+  extra?: Record<string, any> | null;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features?: Record<string, boolean | number | string | Array<string> | null> | null;
   /** A hidden item is never recommended. */
@@ -1633,6 +1643,8 @@ export interface Uploaded {
 
 /** A user's document; version 0: known from feedback alone. */
 export interface User {
+  /** What was written as `extra`. */
+  extra: Record<string, any>;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features: Record<string, any>;
   /** The user's neighbours: friends, household, colleagues. */
@@ -1645,6 +1657,8 @@ export interface User {
 
 /** The document of a user. */
 export interface UserBody {
+  /** Anything else that you keep with the user, as JSON: no list, ranker or filter reads it. */
+  extra?: Record<string, any>;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features?: Record<string, boolean | number | string | Array<string>>;
   /**
@@ -1680,6 +1694,8 @@ export interface UserExport {
 
 /** One line of a bulk upload. */
 export interface UserLine {
+  /** Anything else that you keep with the user, as JSON: no list, ranker or filter reads it. */
+  extra?: Record<string, any>;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features?: Record<string, boolean | number | string | Array<string>>;
   /**
@@ -1701,6 +1717,8 @@ export interface UserPage {
 
 /** A JSON Merge Patch (RFC 7396) of a user: what is given replaces, null removes. */
 export interface UserPatch {
+  /** Anything else that you keep with the user, as JSON: no list, ranker or filter reads it. */
+  extra?: Record<string, any> | null;
   /** Typed facts: numbers, strings, booleans, lists of strings. */
   features?: Record<string, boolean | number | string | Array<string> | null> | null;
   /**
