@@ -25,6 +25,7 @@ from service.api.gorse.sorted_items import SortedItems
 from service.api.models import experts, jobs, models, rankers, schedule, topics
 from service.api.models.watched_jobs import WatchedJobs
 from service.api.slates import audience, batch, popular, predictions, recommendations, similar
+from service.api.store_figures import StoreFigures
 from service.console.serving import add_console
 from service.errors import ServiceError
 from service.http.auth import FRESH_S, KeyCheck
@@ -38,6 +39,7 @@ from service.http.raw_router import RawRouter
 from service.http.rendered import add_document, add_page
 from service.http.route_page import route_page
 from service.http.sites import Sites
+from service.metrics.catalogue import KEPT_ANSWERS
 from service.metrics.meters import Meters
 from service.runtime.api import ApiRuntime
 from service.settings import Settings
@@ -134,6 +136,7 @@ def create_app(
             # in the background: of all requests, only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))
             warming.add_done_callback(_note_failure)
+            app.state.store_figures = StoreFigures(runtime)
             yield
             await asyncio.wait([warming])
 
@@ -148,6 +151,7 @@ def create_app(
     )
     app.state.settings = settings
     app.state.meters = meters or Meters()
+    app.state.kept_counts = tuple(app.state.meters.count(KEPT_ANSWERS, r) for r in ("hit", "miss"))
     app.state.bodies = BodyBudget(settings.limits.body_bytes_held)
     app.state.rates = Rates(settings.limits, settings.trusted_proxies)
     # set when the server must stop: it ends the event streams

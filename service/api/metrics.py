@@ -19,11 +19,12 @@ router = APIRouter(route_class=RawRoute, tags=["operations"])
 # not in the OpenAPI document: its clients have no use for this text, and Prometheus knows it
 @router.get("/metrics", summary="What has been counted?", include_in_schema=False)
 async def get_metrics(request: Request) -> Response:
-    """The counts of all processes that share the data directory, in Prometheus's text format."""
+    """The counts of all processes that share the data directory, and figures of the store."""
     state = request.app.state
     settings: Settings = state.settings
     meters: Meters = state.meters
     folder = metrics_folder(settings.data_dir, settings.namespace)
     sums = await asyncio.to_thread(gathered, folder, meters)
-    text, content_type = exposition(sums, {}, request.headers.get("accept", ""))
+    figures = await state.store_figures.current()
+    text, content_type = exposition(sums, figures, request.headers.get("accept", ""))
     return Response(text, headers={"content-type": content_type})

@@ -114,6 +114,14 @@ class Backlog:
         self._user_seen: I64 = np.zeros(len(self.users), dtype=np.int64)
         self._item_seen: I64 = np.zeros(int(self.item.max(initial=0)) + 1, dtype=np.int64)
 
+    def arrivals(self, end: int) -> list[tuple[int, int]]:
+        """Return (time in ms, number) of the events up to ``end`` that are next, by arrival."""
+        return [
+            (span.appended_ms, min(span.end, end) - max(span.first, self.at))
+            for span in self.spans
+            if span.first < end and span.end > self.at
+        ]
+
     def __len__(self) -> int:
         return len(self.sequence)
 

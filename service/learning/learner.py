@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from core.errors import CoreError
 from core.online.model import OnlineModel
@@ -22,11 +23,13 @@ from service.learning.deletions import Deletions
 from service.learning.following import views
 from service.learning.following.inbox import Inbox
 from service.learning.learning_step import changed_arrays
+from service.learning.measuring import Arrivals, LearnerMeters
 from service.learning.merges import Merges
 from service.learning.outcome import Outcome
 from service.learning.partition import Partition
 from service.learning.state.memory import load_memory
 from service.learning.state.rows import restore
+from service.metrics.meters import Meters
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
@@ -62,6 +65,16 @@ class LearnerLimits:
     """Share of the time that copies for the follower may take."""
 
 
+class Pending(NamedTuple):
+    """A commit that is not confirmed yet."""
+
+    commit: Commit
+    stale_users: Sequence[str] = ()
+    """Users to read again afterwards, because it rewrites what is stored about them."""
+    arrivals: Arrivals = ()
+    """When its events arrived."""
+
+
 class Learner:
     """Learns one partition while its epoch lasts; raises Superseded once another took over."""
 
@@ -72,8 +85,11 @@ class Learner:
         namespace: Namespace,
         partition: int,
         limits: LearnerLimits = LearnerLimits(),
+        *,
+        meters: Meters | None = None,
     ) -> None:
         self._settings = settings
+        self._meters = LearnerMeters(meters or Meters(), partition)
         self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
         self._partition = Partition(client, namespace, partition, self.model)
         self.state, self._writer = self._partition.state, self._partition.writer
@@ -109,8 +125,8 @@ class Learner:
         """The input of its follower, if there is one."""
         self._backlog: Backlog | None = None
         self._learned_to = self.watermark
-        self._commits: deque[tuple[Commit, Sequence[str]]] = deque()
-        """Commits that are not confirmed yet, each with the users to read again afterwards."""
+        self._commits: deque[Pending] = deque()
+        """Commits that are not confirmed yet."""
         self._event_s = _FIRST_GUESS_S
 
     def step(self, block_ms: int = BLOCK_MS) -> int:
@@ -134,8 +150,8 @@ class Learner:
         if backlog is not None:
             n = self._learn_batch(backlog)
             self._finish(but=1)
-            for commit, _ in self._commits:
-                self._writer.begin(commit)
+            for pending in self._commits:
+                self._writer.begin(pending.commit)
             self.follower_inbox.is_busy = bool(self._backlog or self._read(0))
             if self.follower_inbox.is_busy:
                 # the store is busy with this batch while we learn the next
@@ -204,7 +220,7 @@ class Learner:
             log_bytes=len(dead.packed),
         )
         self._learned_to = dead.last
-        self._commits.append((commit, ()))
+        self._commits.append(Pending(commit))
         logger().error(
             "entry_set_aside", first=dead.first, last=dead.last, reason=dead.reason, events=dead.n
         )
@@ -222,10 +238,11 @@ class Learner:
             self.follower_inbox.before(backlog, batch, self._learned_to)
             outcome, is_learned = self._batches.learn(backlog, batch), True
         commit = self._commit_of(backlog, end, outcome, with_point=is_learned)
+        arrivals = backlog.arrivals(end)
         backlog.at, self._learned_to = end, commit.watermark
         if backlog.is_done:
             self._backlog = None
-        self._commits.append((commit, outcome.stale_users))
+        self._commits.append(Pending(commit, outcome.stale_users, arrivals))
         self._measure(end - first, time.perf_counter() - began)
         return end - first
 
@@ -277,11 +294,13 @@ class Learner:
 
         A commit that rewrites users is never left for later, because these must be read again.
         """
-        while len(self._commits) > but or (self._commits and self._commits[0][1]):
-            commit, forgotten = self._commits[0]
+        while len(self._commits) > but or (self._commits and self._commits[0].stale_users):
+            commit, stale_users, arrivals = self._commits[0]
+            began = time.perf_counter()
             self._writer.commit(commit)
+            self._meters.committed(time.perf_counter() - began, arrivals)
             self._commits.popleft()
-            self._memory.users.forget(forgotten)
+            self._memory.users.forget(stale_users)
             self.watermark = commit.watermark
             changes = commit.changes
             self.follower_inbox.commit(
@@ -294,5 +313,6 @@ class Learner:
 
     def _measure(self, n: int, seconds: float) -> None:
         """Update the time per event, which limits the size of batches: commits must be timely."""
+        self._meters.learned(seconds)
         if n >= 100:
             self._event_s += 0.2 * (seconds / n - self._event_s)

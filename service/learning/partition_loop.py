@@ -15,6 +15,7 @@ from service.learning.following.follower import following
 from service.learning.following.inbox import Inbox
 from service.learning.learner import Learner
 from service.learning.learning_step import warm_up
+from service.metrics.meters import Meters
 from service.settings import Settings
 from service.store.connection import Client, connect
 from service.store.identity.identity import Identity
@@ -45,7 +46,11 @@ class Stop(Protocol):
 
 
 def learn_partition(
-    settings: Settings, redis_url: str, partition: int, stop: threading.Event
+    settings: Settings,
+    redis_url: str,
+    partition: int,
+    stop: threading.Event,
+    meters: Meters | None = None,
 ) -> None:
     """Learn a partition until ``stop`` is set: wait for its lease, take over, and learn.
 
@@ -61,7 +66,7 @@ def learn_partition(
         def follow(namespace: Namespace, inbox: Inbox) -> AbstractContextManager[None]:
             return following(settings, redis_url, namespace, partition, inbox)
 
-        Leader(settings, client, namespace, partition, follow=follow).lead_on(stop)
+        Leader(settings, client, namespace, partition, follow=follow, meters=meters).lead_on(stop)
 
 
 class Leader:
@@ -76,9 +81,11 @@ class Leader:
         *,
         follow: Follow,
         clock: Callable[[], float] = time.monotonic,
+        meters: Meters | None = None,
     ) -> None:
         """``clock`` decides when to renew the lease, in seconds."""
         self._settings, self._client, self._clock = settings, client, clock
+        self._meters = meters
         self._namespace, self._partition, self._follow = namespace, partition, follow
         self._identity = Identity.parse(namespace.identity)
         self._watermark = 0
@@ -103,7 +110,8 @@ class Leader:
             return
         try:
             learner = _when_answered(
-                stop, lambda: Learner(self._settings, client, namespace, partition)
+                stop,
+                lambda: Learner(self._settings, client, namespace, partition, meters=self._meters),
             )
             if learner is not None:
                 self._learn(learner, lease, stop)

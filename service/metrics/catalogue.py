@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 REQUEST_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+TRAIN_S = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 10800.0)
 FRESH_S = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
-HTTP, FEEDBACK = "Requests", "Feedback"
+HTTP, FEEDBACK, LEARNING = "Requests", "Feedback", "Learning"
+TRAINING, MODELS, STORE, PROCESSES = "Trainings", "Models and rankers", "Store", "Processes"
 
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -72,12 +74,193 @@ EVENTS_REFUSED = Metric(
     ("code",),
 )
 
+KEPT_ANSWERS = Metric(
+    "hedgerow_kept_answers_total",
+    "counter",
+    HTTP,
+    "Users' lists by whether a finished answer was still good (`hit`) or had to be made (`miss`).",
+    ("result",),
+)
+FRESHNESS = Metric(
+    "hedgerow_event_freshness_seconds",
+    "histogram",
+    LEARNING,
+    "From the arrival of an event at an api process to the commit from which on answers know it.",
+    ("partition",),
+    FRESH_S,
+)
+LEARN_SECONDS = Metric(
+    "hedgerow_learner_batch_seconds",
+    "histogram",
+    LEARNING,
+    "Time that a learner takes to learn a batch of events.",
+    ("partition",),
+    REQUEST_S,
+)
+COMMIT_SECONDS = Metric(
+    "hedgerow_learner_commit_seconds",
+    "histogram",
+    LEARNING,
+    "Time that a learner waits for the commit of a batch; part of it it learns the next one.",
+    ("partition",),
+    REQUEST_S,
+)
+EVENTS_LEARNED = Metric(
+    "hedgerow_events_learned_total",
+    "counter",
+    LEARNING,
+    "Events that were learned: `rating`, `other` kinds, `repeat` (dropped), `deletion`.",
+    ("partition", "what"),
+)
+LAG_EVENTS = Metric(
+    "hedgerow_lag_events",
+    "gauge",
+    LEARNING,
+    "Events that are stored and not learned yet.",
+    ("partition",),
+)
+LAG_SECONDS = Metric(
+    "hedgerow_lag_seconds",
+    "gauge",
+    LEARNING,
+    "Time since the newest learned event was accepted; 0 if none waits.",
+    ("partition",),
+)
+LOG_BYTES = Metric(
+    "hedgerow_log_bytes",
+    "gauge",
+    LEARNING,
+    "Bytes of the events that wait to be learned; writes are refused beyond `log_max_bytes`.",
+    ("partition",),
+)
+DEAD_LETTERS = Metric(
+    "hedgerow_dead_letters",
+    "gauge",
+    LEARNING,
+    "Entries of the log that could not be learned and wait in `hedgerow dead-letters`.",
+    ("partition",),
+)
+LEARNER_UP = Metric(
+    "hedgerow_learner_up",
+    "gauge",
+    LEARNING,
+    "1: the partition has a learner that gives signs of life.",
+    ("partition",),
+)
+TRAININGS = Metric(
+    "hedgerow_trainings_total",
+    "counter",
+    TRAINING,
+    "Trainings that have ended: `failed`, `cancelled`, or the decision about their model.",
+    ("outcome",),
+)
+TRAINING_SECONDS = Metric(
+    "hedgerow_training_duration_seconds",
+    "histogram",
+    TRAINING,
+    "Time from the beginning of a training to its end.",
+    ("outcome",),
+    TRAIN_S,
+)
+JOBS = Metric(
+    "hedgerow_jobs",
+    "gauge",
+    TRAINING,
+    "Trainings that wait (`queued`) or run (`running`).",
+    ("status",),
+)
+TRAINER_UP = Metric("hedgerow_trainer_up", "gauge", TRAINING, "1: a trainer takes jobs.")
+MODEL_AGE = Metric(
+    "hedgerow_model_age_seconds",
+    "gauge",
+    MODELS,
+    "Time since the model that serves was trained.",
+    ("family",),
+)
+NDCG = Metric(
+    "hedgerow_ranker_ndcg_at_10",
+    "gauge",
+    MODELS,
+    "Mean ndcg@10 of about the last 10 000 events that were ranked just before they were learned.",
+    ("family",),
+)
+MIXTURE_WEIGHT = Metric(
+    "hedgerow_mixture_weight",
+    "gauge",
+    MODELS,
+    "Weight of a family in the mixture; all sum to 1.",
+    ("family",),
+)
+EXPERT_ERROR = Metric(
+    "hedgerow_expert_error",
+    "gauge",
+    MODELS,
+    "Mean error of an expert just before it learned each of the last 1 000 ratings, as a share of "
+    "the scale's width.",
+    ("partition", "expert"),
+)
+STORE_UP = Metric("hedgerow_store_up", "gauge", STORE, "1: the store answers the api process.")
+STALE_SECONDS = Metric(
+    "hedgerow_stale_seconds", "gauge", STORE, "Time since the store answered; 0 while it does."
+)
+ACCEPTING = Metric(
+    "hedgerow_accepting", "gauge", STORE, "1: the store takes writes; 0: they get 503."
+)
+DURABLE = Metric("hedgerow_durable", "gauge", STORE, "0: a power cut may lose accepted events.")
+ROLLBACKS = Metric(
+    "hedgerow_rollbacks",
+    "gauge",
+    STORE,
+    "How often the store was found to have lost something that it had acknowledged, up to 20.",
+)
+STORE_BYTES = Metric(
+    "hedgerow_store_bytes",
+    "gauge",
+    STORE,
+    "About how many bytes each kind of data takes, estimated from samples.",
+    ("data",),
+)
+ITEMS = Metric("hedgerow_items", "gauge", STORE, "Items that have a number.")
+RESTARTS = Metric(
+    "hedgerow_process_restarts_total",
+    "counter",
+    PROCESSES,
+    "Processes of `hedgerow serve` that ended by themselves or were killed, and began again.",
+    ("role",),
+)
+
 METRICS = (
     REQUESTS,
     REQUEST_SECONDS,
     CONNECTIONS_REFUSED,
+    KEPT_ANSWERS,
     EVENTS_ACCEPTED,
     EVENTS_REFUSED,
+    FRESHNESS,
+    LEARN_SECONDS,
+    COMMIT_SECONDS,
+    EVENTS_LEARNED,
+    LAG_EVENTS,
+    LAG_SECONDS,
+    LOG_BYTES,
+    DEAD_LETTERS,
+    LEARNER_UP,
+    TRAININGS,
+    TRAINING_SECONDS,
+    JOBS,
+    TRAINER_UP,
+    MODEL_AGE,
+    NDCG,
+    MIXTURE_WEIGHT,
+    EXPERT_ERROR,
+    STORE_UP,
+    STALE_SECONDS,
+    ACCEPTING,
+    DURABLE,
+    ROLLBACKS,
+    STORE_BYTES,
+    ITEMS,
+    RESTARTS,
 )
 """All metrics, in the order of the answer."""
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -23,6 +23,11 @@ class Supervised:
     """Whether the process gives signs of life, and is killed without them."""
     ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
 
+    @property
+    def role(self) -> str:
+        """Its name without a number."""
+        return self.name.partition("-")[0]
+
     def ended_too_often(self, now: float) -> bool:
         """Record an end; return whether the process has ended too often."""
         self.ended.append(now)

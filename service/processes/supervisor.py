@@ -15,6 +15,9 @@ from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import ExitStack, closing
 
 from service.errors import Misconfigured, StoreUnavailable
+from service.metrics.catalogue import RESTARTS
+from service.metrics.meters import Meters
+from service.metrics.seats import counting, metrics_folder
 from service.processes.commands import (
     COMMAND,
     ONE_THREAD,
@@ -59,7 +62,9 @@ def serve(settings: Settings) -> None:
         listener = stack.enter_context(closing(listen(settings.host, settings.port)))
         # the only line on stdout: programs that start us read the address from it
         print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
-        asyncio.run(Supervisor(settings, server, listener).run())
+        folder = metrics_folder(settings.data_dir, settings.namespace)
+        meters = stack.enter_context(counting(folder, "supervisor"))
+        asyncio.run(Supervisor(settings, server, listener, meters=meters).run())
     logger().info("service_stopped")
 
 
@@ -93,9 +98,11 @@ class Supervisor:
         *,
         command: Sequence[str] = COMMAND,
         first_pause_s: float = FIRST_PAUSE_S,
+        meters: Meters | None = None,
     ) -> None:
         self._settings, self._server, self._listener = settings, server, listener
         self._command, self._first_pause_s = command, first_pause_s
+        self._meters = meters or Meters()
         self._lifeline, self._our_end = os.pipe()
         self._room = Room(settings.data_dir, settings.disk_reserve_mb)
 
@@ -156,6 +163,7 @@ class Supervisor:
                 await end(process)
                 return
             self._log_end_or_refuse(child, await process.wait())
+            self._meters.count(RESTARTS, child.role).add()
             await happens(stop, asyncio.sleep(child.pause_s(self._first_pause_s)))
 
     async def _until_ended(
@@ -224,8 +232,7 @@ class Supervisor:
             else:
                 self._restart(self._server, deaths)
 
-    @staticmethod
-    def _restart(server: EmbeddedServer, deaths: Supervised) -> None:
+    def _restart(self, server: EmbeddedServer, deaths: Supervised) -> None:
         if deaths.ended_too_often(asyncio.get_running_loop().time()):
             raise StoreUnavailable(
                 f"the private server ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s; "
@@ -233,6 +240,7 @@ class Supervisor:
             )
         # in the main thread: the system ties the server to the thread that starts it
         server.start()
+        self._meters.count(RESTARTS, "store").add()
         logger().error("store_restarted", pid=server.pid)
 
 

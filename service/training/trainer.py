@@ -6,7 +6,9 @@ The work is in ``work.py``.
 
 import threading
 
-from service.errors import StoreUnavailable, Superseded
+from service.errors import NotFound, StoreUnavailable, Superseded
+from service.metrics.catalogue import TRAINING_SECONDS, TRAININGS
+from service.metrics.meters import Meters
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.connection import connect
@@ -29,7 +31,13 @@ SCHEDULE_MS = 2_000
 """Milliseconds between two checks of the schedule and of the waiting jobs."""
 
 
-def run(settings: Settings, redis_url: str, stop: threading.Event, work: Work) -> None:
+def run(
+    settings: Settings,
+    redis_url: str,
+    stop: threading.Event,
+    work: Work,
+    meters: Meters | None = None,
+) -> None:
     """Take jobs until SIGTERM or SIGINT; a second trainer of the namespace waits as a standby.
 
     ``work`` does one job, in a process that was forked for it. Raises Superseded if another trainer
@@ -50,7 +58,7 @@ def run(settings: Settings, redis_url: str, stop: threading.Event, work: Work) -
                 return
         jobs = Jobs(client, queue, settings.namespace)
         schedules = Schedules(client, settings)
-        trainer = Trainer(settings, lease, jobs, schedules)
+        trainer = Trainer(settings, lease, jobs, schedules, meters)
         trainer.begin_service()
         try:
             take_jobs(queue, settings.namespace, trainer, work)
@@ -67,8 +75,16 @@ STOPPED = "the trainer was stopped"
 class Trainer:
     """Decides about jobs; ``store.jobs`` forks and watches their processes."""
 
-    def __init__(self, settings: Settings, lease: Lease, jobs: Jobs, schedules: Schedules) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        lease: Lease,
+        jobs: Jobs,
+        schedules: Schedules,
+        meters: Meters | None = None,
+    ) -> None:
         self._settings, self._lease = settings, lease
+        self._meters = meters or Meters()
         self._jobs, self._schedules = jobs, schedules
         self._next_look_ms = 0
         self._outage = Outage()
@@ -124,6 +140,24 @@ class Trainer:
 
     def _fail(self, job: str, why: str) -> bool:
         return self._jobs.records.fail(job, f"{why}; the serving model is unchanged: retrain again")
+
+    def ended(self, job: str) -> None:
+        """Count a job that has ended, by what became of it."""
+        try:
+            record = self._jobs.records.record(job)
+        except (NotFound, StoreUnavailable):
+            return
+        if not record.has_ended:
+            # another trainer works on it
+            return
+        if record.status == "succeeded":
+            outcome = str(record.decision.get("outcome", record.status))
+        else:
+            outcome = record.status
+        self._meters.count(TRAININGS, outcome).add()
+        if record.started_ms is not None and record.ended_ms is not None:
+            seconds = (record.ended_ms - record.started_ms) / 1_000
+            self._meters.spread(TRAINING_SECONDS, outcome).note(seconds)
 
     def away(self, detail: str) -> None:
         """Note that the server does not answer; ``look`` notices when it does again."""

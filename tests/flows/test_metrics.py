@@ -104,4 +104,9 @@ def test_the_counts_of_four_processes_add_up_to_what_the_client_counted(
         shop.visit(n)
     wait_until(lambda: agree(scraped(running), shop))
     assert len(list(folder.glob("api-*.cells"))) == PROCESSES
-    assert total(scraped(running), REQUESTS, route="/metrics") > 0
+    found = scraped(running)
+    assert total(found, REQUESTS, route="/metrics") > 0
+    assert value(found, "hedgerow_process_restarts_total", role="api") == 1
+    fresh = "hedgerow_event_freshness_seconds_count"
+    wait_until(lambda: value(scraped(running), fresh, partition="0") == shop.accepted)
+    assert value(scraped(running), "hedgerow_learner_commit_seconds_count", partition="0") > 0

@@ -78,8 +78,11 @@ async def recommend(request: Request) -> Response:
     scope, runtime = request.scope, runtime_of(request)
     user, given = path_id("user", scope["path_params"]["user"]), scope["query_string"]
     kept = runtime.kept_answers.get(user, given)
+    hits, misses = scope["app"].state.kept_counts
     if kept is not None:
+        hits.add()
         return JsonResponse(kept)
+    misses.add()
     read = _read(given)
     query, of = read.query, list_name("recommendations", user, read.shape)
     asked = Asked(

@@ -10,6 +10,7 @@ from service.cli import options
 from service.ending import ended_by_sigterm, follow_lifeline
 from service.errors import Superseded
 from service.learning.partition_loop import learn_partition
+from service.metrics.seats import counting, metrics_folder
 from service.processes.commands import SUPERSEDED
 from service.processes.heartbeat import beat
 from service.processes.interpreter import take_short_turns
@@ -49,7 +50,8 @@ def learner(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        learn_partition(settings, url, partition, stop)
+        with counting(metrics_folder(settings.data_dir, settings.namespace), "learner") as meters:
+            learn_partition(settings, url, partition, stop, meters)
     except Superseded:
         logger().warning("learner_superseded", partition=partition)
         raise typer.Exit(SUPERSEDED) from None

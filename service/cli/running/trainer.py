@@ -11,6 +11,7 @@ import typer
 from service.cli import options
 from service.ending import end_with_parent, ended_by_sigterm, follow_lifeline, yield_to_others
 from service.errors import Superseded
+from service.metrics.seats import counting, metrics_folder
 from service.processes.commands import ONE_THREAD, SUPERSEDED
 from service.settings import Settings
 from service.settings_loading import load_settings
@@ -51,7 +52,8 @@ def run_trainer(lifeline: int | None, work: Work) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    trainers.run(settings, url, stop, work)
+    with counting(metrics_folder(settings.data_dir, settings.namespace), "trainer") as meters:
+        trainers.run(settings, url, stop, work, meters)
 
 
 def train(job: str, reporter: type[Reporter] = Reporter) -> None:

@@ -157,6 +157,9 @@ class Foreman(Protocol):
     def stopped(self, job: str) -> None:
         """Called when the process of a job has ended because the worker was told to stop."""
 
+    def ended(self, job: str) -> None:
+        """Called after the process of a job has ended, in whatever way."""
+
     def away(self, detail: str) -> None:
         """Called repeatedly while the server that carries the jobs does not answer."""
 
@@ -203,6 +206,7 @@ class Worker(rq.Worker):
             super().execute_job(job, queue)
         finally:
             self._job = None
+            self._foreman.ended(job.id)
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         """Ask the foreman whether to go on; RQ calls this every TICK_S, idle or not."""

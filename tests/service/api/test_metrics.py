@@ -95,3 +95,22 @@ def test_openmetrics_is_spoken_to_those_who_ask_for_it(api: Api) -> None:
 
 def test_a_parameter_is_refused_as_everywhere(api: Api) -> None:
     assert api("GET", "/metrics?name=all").status_code == 422
+
+
+def test_the_store_s_figures_are_those_of_the_statistics(learned_api: Api) -> None:
+    api = learned_api
+    for n in range(5):
+        token = api.rate(f"u{n}", "film", 4.0)
+    api("GET", f"/v1/users/u1/recommendations?min_sequence={token}")
+    found, stats = read(api), api("GET", "/v1/stats").json()
+    assert value(found, "hedgerow_events_learned_total", partition="0", what="rating") == 5
+    assert value(found, "hedgerow_lag_events", partition="0") == 0
+    assert value(found, "hedgerow_learner_up", partition="0") == 1
+    assert value(found, "hedgerow_items") == stats["items"] == 1
+    for name in ("store_up", "accepting"):
+        assert value(found, f"hedgerow_{name}") == 1
+    assert value(found, "hedgerow_trainer_up") == 0
+    assert value(found, "hedgerow_jobs", status="queued") == 0
+    histories = value(found, "hedgerow_store_bytes", data="histories")
+    assert histories == stats["memory"]["histories"] > 0
+    assert total(found, "hedgerow_expert_error", partition="0") >= 0

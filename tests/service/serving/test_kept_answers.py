@@ -19,6 +19,7 @@ from service.store.models.registry import Registry
 from tests.api import NDJSON, Api, learning
 from tests.models import activated, objective
 from tests.server import wait_until
+from tests.service.metrics.scrape import samples, value
 
 N = 60
 PATH = "/v1/users/ada/recommendations"
@@ -252,3 +253,14 @@ def test_names_in_a_body_do_not_mislead_it() -> None:
         "rec_id": rec_id("fbgd", "0123456789ab", 2_000, tricky),
         "seen_through": "0:22",
     }
+
+
+def test_answers_that_are_given_again_are_counted(shop: Shop) -> None:
+    shop.slate()
+    before = samples(shop.api("GET", "/metrics").text)
+    for _ in range(3):
+        shop.slate()
+    after = samples(shop.api("GET", "/metrics").text)
+    name = "hedgerow_kept_answers_total"
+    assert value(after, name, result="hit") == value(before, name, result="hit") + 3
+    assert value(after, name, result="miss") == value(before, name, result="miss") > 0

@@ -142,7 +142,7 @@ def test_the_commit_of_a_letter_counts_nothing_that_comes_after_it(learner_of, f
     feed.append([Event("bob", "a", 4), Event("bob", "b", 2)])
     # the letter is found while the first event is committed, and waits for the next batch
     assert learner.step(block_ms=0) == 1
-    [(letter, _)] = learner._commits
+    [(letter, *_)] = learner._commits
     assert letter.dead is not None
     learner._learn_batch(learner._backlog)
     learner._finish(but=1)
