@@ -12,6 +12,8 @@ from tests.server import wait_until
 from tests.service.running import started
 
 USERS = 100
+PATIENCE_S = 600.0
+"""A busy machine takes its time to start a process again."""
 
 
 def event(number: int) -> dict[str, Any]:
@@ -52,13 +54,13 @@ class Killer:
         """Return once all kills have happened that belong before this event."""
         due = min(number // self.part, self._kills)
         if number % self.part == 0 and due:
-            wait_until(lambda: len(self._killed) >= due)
+            wait_until(lambda: len(self._killed) >= due, PATIENCE_S)
 
     def _run(self) -> None:
         for n in range(self._kills):
             half = (n + 0.5) * self.part
-            wait_until(lambda half=half: self._over or self._acknowledged >= half)
-            wait_until(lambda: self._over or api(self._running) not in self._killed)
+            wait_until(lambda half=half: self._over or self._acknowledged >= half, PATIENCE_S)
+            wait_until(lambda: self._over or api(self._running) not in self._killed, PATIENCE_S)
             if not self._over:
                 os.kill(api(self._running), signal.SIGKILL)
                 self._killed.append(api(self._running))

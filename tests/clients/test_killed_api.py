@@ -14,7 +14,7 @@ import pytest
 from hedgerow_client import AsyncClient, Batch, Client, Receipt
 from service.processes.child import ServiceProcess
 from tests.clients.js.node import HERE, needs_node, room_of
-from tests.clients.kills import USERS, Killer, check_each_counts_once, event
+from tests.clients.kills import PATIENCE_S, USERS, Killer, check_each_counts_once, event
 from tests.service.running import service
 
 pytestmark = pytest.mark.flow
@@ -33,7 +33,9 @@ def test_each_event_of_the_python_client_counts_once(tmp_path: Path, n: int, kil
         # the stream ends first, then the killer
         with ExitStack() as stack:
             killer = stack.enter_context(Killer(running, n, kills))
-            stream = stack.enter_context(client.stream(rows=n // 100, on_batch=note))
+            stream = stack.enter_context(
+                client.stream(rows=n // 100, patience_s=PATIENCE_S, on_batch=note)
+            )
             for number in range(n):
                 killer.may_go_on(number)
                 stream.send(event(number))
@@ -54,7 +56,8 @@ def test_each_event_of_the_async_python_client_counts_once(tmp_path: Path) -> No
                 killer.note(stream.receipt.acknowledged)
 
             with Killer(running, n, kills) as killer:
-                async with client.stream(rows=n // 100, on_batch=note) as stream:
+                how = {"rows": n // 100, "patience_s": PATIENCE_S}
+                async with client.stream(**how, on_batch=note) as stream:
                     for number in range(n):
                         if number % killer.part == 0:
                             await asyncio.to_thread(killer.may_go_on, number)

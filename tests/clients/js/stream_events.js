@@ -5,7 +5,9 @@ import { Client } from "hedgerow-client";
 
 const [url, n, users, rows] = [process.argv[2], ...process.argv.slice(3).map(Number)];
 const client = new Client(url);
-const stream = client.stream({ rows, onBatch: () => console.log(stream.receipt.acknowledged) });
+const onBatch = () => console.log(stream.receipt.acknowledged);
+// a busy machine takes its time to start a process again
+const stream = client.stream({ rows, patienceMs: 600_000, onBatch });
 let number = 0;
 for await (const line of readline.createInterface({ input: process.stdin })) {
   for (; number < Number(line); number++) {
