@@ -4,9 +4,12 @@ Exit codes: 0 done · 1 done, but something is wrong · 2 wrong usage, settings 
 line that says what to do · 75 a learner or trainer was replaced by another one.
 """
 
+import contextlib
+import gc
 import importlib
 import importlib.metadata
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -71,7 +74,22 @@ class Verbs(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the verb as usual, then replace its entry in the list by the real command."""
         name, _, rest = super().resolve_command(ctx, args)
-        return name, load(str(name)), rest
+        with _nothing_to_collect():
+            return name, load(str(name)), rest
+
+
+@contextlib.contextmanager
+def _nothing_to_collect() -> Iterator[None]:
+    """Collect no garbage while modules are imported, nor ever look for it among what they made.
+
+    All of it stays until the process ends; searching it takes a sixth of the time of the imports.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def load(verb: str) -> Any:
