@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help install install-dev demo serve test test-all simulate chaos fuzz soak check lint-openapi format bench bench-quality openapi \
-	openapi-examples openapi-tools clients docs lock clean
+	openapi-examples openapi-tools clients docs lock clean checked-and-compiled compiled
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,13 +39,18 @@ demo: .venv/installed  ## the whole service with a sample world streaming into i
 serve: .venv/installed  ## the whole service, empty
 	$(BIN)/hedgerow serve
 
-test: .venv/installed-dev check openapi-tools  ## lint, types, contracts and tests
-	$(BIN)/hedgerow doctor --compile
+test: checked-and-compiled  ## lint, types, contracts and tests
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
-test-all: .venv/installed-dev check openapi-tools  ## everything, the long tests too
-	$(BIN)/hedgerow doctor --compile
+test-all: checked-and-compiled  ## everything, the long tests too
 	$(BIN)/pytest -n auto --dist worksteal
+
+# side by side: each of them is busy with one processor for about a minute
+checked-and-compiled: .venv/installed-dev openapi-tools
+	$(MAKE) --no-print-directory -j2 check compiled
+
+compiled: .venv/installed-dev
+	$(BIN)/hedgerow doctor --compile
 
 SEEDS ?= 1000
 simulate: .venv/installed-dev  ## run SEEDS seeds of the simulator (1000), from FIRST on (1)
