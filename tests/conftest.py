@@ -1,9 +1,10 @@
 """Fixtures of all tests: a real server for each worker process, a namespace for each test."""
 
+import gc
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import redis
 from hypothesis import settings
 
 from tests.server import PrivateServer
+from tests.shares import in_shares
 
 # read when the first parallel kernel runs: threads that wait by spinning take 50 times as long
 # beside a busy neighbour
@@ -25,6 +27,28 @@ os.environ.setdefault("HEDGEROW_STORE_PATIENCE_MS", "5000")
 # the first call of a kernel may compile it, and our machines are shared: no deadlines
 settings.register_profile("hedgerow", deadline=None)
 settings.load_profile("hedgerow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among modules and tests: all of them stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let every worker begin with tests of several processes: they are the long ones."""
+
+    def block(item: pytest.Item) -> Path | None:
+        return item.path if item.get_closest_marker("flow") else None
+
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = in_shares(items, workers, block)
 
 
 @pytest.fixture

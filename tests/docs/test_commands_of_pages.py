@@ -25,9 +25,12 @@ PREAMBLE = """set -euo pipefail
 curl() { command curl --silent --show-error --fail-with-body "$@"; }
 """
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("curl") is None, reason="install curl to try the documented lines"
-)
+pytestmark = [
+    pytest.mark.flow,
+    pytest.mark.skipif(
+        shutil.which("curl") is None, reason="install curl to try the documented lines"
+    ),
+]
 
 
 def pages(*, with_verbs: bool) -> list[Path]:

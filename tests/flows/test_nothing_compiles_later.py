@@ -21,7 +21,7 @@ def test_the_warm_up_reaches_every_kernel_with_the_types_that_are_used(
         capture_output=True,
         text=True,
         check=False,
-        timeout=480,
+        timeout=1_200,
     )
     assert done.returncode == 0, done.stderr[-4_000:]
     assert done.stdout == "", (

@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.openapi.document import COMMITTED
 from tests.openapi.tools import (
     NODE_TOOLS,
@@ -13,6 +15,8 @@ from tests.openapi.tools import (
     run,
 )
 from tests.service.running import service
+
+pytestmark = pytest.mark.flow
 
 HERE = Path(__file__).parent
 

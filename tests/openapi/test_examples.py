@@ -11,6 +11,8 @@ from tests.openapi.promises import unlike
 from tests.openapi.recording import Recording, differences
 from tests.openapi.story import told
 
+pytestmark = pytest.mark.flow
+
 of_each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
 
 

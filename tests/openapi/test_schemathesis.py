@@ -10,6 +10,8 @@ from tests.openapi.document import OPERATIONS
 from tests.openapi.tools import PYTHON_TOOLS, TOOLS, needs_python_tools, run
 from tests.service.running import service
 
+pytestmark = pytest.mark.flow
+
 
 @needs_python_tools
 @pytest.mark.parametrize(

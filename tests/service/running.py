@@ -69,6 +69,6 @@ def hedgerow(*arguments: str, given: str | None = None, **environment: str) -> A
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
         env=os.environ | environment,
     )

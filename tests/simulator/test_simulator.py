@@ -10,6 +10,8 @@ from tests.simulator.ledger import Broken
 from tests.simulator.seeds import Room, room
 from tests.simulator.world import Plan
 
+pytestmark = pytest.mark.flow
+
 SEEDS = range(1, 31)
 ENOUGH = range(1, 201)
 """Seeds within which a bug must be found; the first will do."""

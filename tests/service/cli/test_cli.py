@@ -18,6 +18,8 @@ from service.processes.commands import COMMAND
 from tests.server import wait_until
 from tests.service.running import hedgerow, is_gone, service
 
+pytestmark = pytest.mark.flow
+
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:

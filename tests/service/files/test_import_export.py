@@ -22,6 +22,8 @@ from service.processes.commands import COMMAND
 from tests.server import wait_until
 from tests.service.running import service
 
+pytestmark = pytest.mark.flow
+
 OTHER = os.environ | {"HEDGEROW_NAMESPACE": "other"}
 
 

@@ -24,6 +24,8 @@ from service.store.server.embedded import stop_leftover
 from tests.server import PrivateServer, wait_until
 from tests.service.running import is_gone, service, started, store_pid
 
+pytestmark = pytest.mark.flow
+
 RATING = {"user": "ada", "item": "a", "rating": 4}
 
 
