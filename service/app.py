@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.api import audit, keys, metrics, operations
+from service.api import settings as settings_routes
 from service.api.catalogue import bulk, categories, user_export
 from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
@@ -70,6 +71,7 @@ ROUTERS = (
     rankers.router,
     operations.router,
     metrics.router,
+    settings_routes.router,
     click_through.router,
     keys.router,
     audit.router,

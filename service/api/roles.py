@@ -62,6 +62,7 @@ ROLES: Roles = {
     ("GET", "/v1/stats"): "read",
     ("GET", "/v1/stats/click-through"): "read",
     ("GET", "/v1/stats/contexts"): "read",
+    ("GET", "/v1/settings"): "admin",
     ("GET", "/v1/audit"): "admin",
     ("GET", "/v1/admin/keys"): "admin",
     ("POST", "/v1/admin/keys"): "admin",

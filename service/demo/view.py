@@ -155,7 +155,7 @@ def screen(progress: Progress) -> RenderableType:
             _samples(progress.samples), title="predicted ratings of some users", title_align="left"
         ),
         Panel(_recommended(progress), title="recommendations for one of them", title_align="left"),
-        Text(f"{progress.url}/docs shows the API · Ctrl-C ends the demo", style="dim"),
+        Text(f"{progress.url}/console in a browser shows more · Ctrl-C ends the demo", style="dim"),
     )
 
 

@@ -286,6 +286,7 @@ def _lock(shop: httpx.Client) -> None:
     _good(shop.delete(f"/v1/admin/keys/{reader['id']}", headers=bearer))
     _good(shop.get("/v1/admin/keys", headers=bearer))
     _good(shop.get("/v1/audit?limit=3", headers=bearer))
+    _good(shop.get("/v1/settings", headers=bearer))
 
 
 # --- the second act: an api process alone ---------------------------------------------------------

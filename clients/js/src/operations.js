@@ -624,6 +624,17 @@ export class Operations {
   }
 
   /**
+   * With what settings the process runs that answers; other processes may have others.
+   *
+   * Settings are changed before the start: by flags, by variables or in `hedgerow.toml`.
+   *
+   * @returns {Promise<types.SettingsInEffect>}
+   */
+  getSettings() {
+    return this.call({ method: "GET", path: "/v1/settings" });
+  }
+
+  /**
    * Counters, lag, memory by family of keys, and what each kind of event means.
    *
    * @returns {Promise<types.Stats>}

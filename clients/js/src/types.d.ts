@@ -1353,6 +1353,26 @@ export interface ServedModel {
   version: string | null;
 }
 
+/** One setting of the service. */
+export interface Setting {
+  /** What it means. */
+  about: string;
+  /** What it would be by default. */
+  default: string | null;
+  /** Whether the two differ. */
+  is_changed: boolean;
+  /** Its name; with a dot, that of its table and its own. */
+  name: string;
+  /** What it is in the process that answers, lists and tables as JSON; passwords are masked. */
+  value: string | null;
+}
+
+/** Every setting of the service. */
+export interface SettingsInEffect {
+  /** In the order of the reference. */
+  settings: Array<Setting>;
+}
+
 /** The weight of a standardised signal in the stack. */
 export interface SignalWeight {
   /** Added for each standard deviation of the logarithm of the length. */

@@ -28,10 +28,11 @@ from service.metrics.reference import metrics_reference
 from service.processes.commands import ONE_THREAD
 from service.processes.compiled import cache_dir, is_compiled
 from service.settings import Settings
+from service.settings_in_effect import redacted
 from service.settings_loading import load_settings
 from service.settings_reference import settings_reference
 from service.store.audit import COMMAND_LINE, DONE, Act, Audit
-from service.store.connection import connect, without_password
+from service.store.connection import connect
 from service.store.identity.memory import Memory
 from service.store.models.registry import Registry
 from service.store.namespace import open_namespace, read_namespace, scale_text
@@ -188,17 +189,6 @@ def examine(settings: Settings) -> Iterator[Finding]:
             yield from _store(settings, url)
     except ServiceError as error:
         yield Finding("store", "not usable", str(error))
-
-
-def redacted(settings: Settings) -> dict[str, Any]:
-    """Return the effective settings without the passwords of the servers."""
-    tree = settings.model_dump(mode="json")
-    if tree["redis_password"] is not None:
-        tree["redis_password"] = "***"  # noqa: S105
-    for name in ("redis_url", "jobs_redis_url"):
-        if tree[name] is not None:
-            tree[name] = without_password(tree[name])
-    return tree
 
 
 def _machine() -> Iterator[Finding]:

@@ -88,6 +88,7 @@ def _directory(given: Path | None) -> Iterator[Path]:
 def _say_where_to_look(console: Console, url: str, world: World, rate: float) -> None:
     user, item = map(segment, world.pair)
     lines = [
+        f"Open {url}/console in a browser: rate a few items, and see the list change.",
         f"The service answers at {url}; {url}/docs lists every route. Try, in another terminal:",
         f"  curl {url}/v1/experts",
         f"  curl {url}/v1/users/{user}/predictions/{item}",

@@ -10,7 +10,7 @@ const PAGES = [
   ["overview", "Overview"], ["try", "Try it"],
   ["items", "Items", true], ["users", "Users"], ["topics", "Topics"],
   ["models", "Models", true], ["rankers", "Rankers"], ["experts", "Experts"],
-  ["keys", "Keys", true],
+  ["keys", "Keys", true], ["settings", "Settings"],
 ];
 const THEMES = { auto: "System", light: "Light", dark: "Dark" };
 const STATE_MS = 5000;

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from service.processes.child import ServiceProcess
 from tests.service.console.chromium import browser as started_browser
-from tests.service.console.world import fill
+from tests.service.console.world import fill, small
 from tests.service.running import service
 
 
@@ -24,5 +24,5 @@ def running() -> Iterator[ServiceProcess]:
     with tempfile.TemporaryDirectory(prefix="hr-") as room, service(Path(room)) as whole:
         with whole.client() as client:
             client.wait_until_ready()
-            fill(client)
+            fill(client, small())
         yield whole

@@ -19,6 +19,7 @@ PAGES = {
     "rankers": "Rankers",
     "experts": "Experts",
     "keys": "Keys",
+    "settings": "Settings",
 }
 MOST_BYTES = 300_000
 

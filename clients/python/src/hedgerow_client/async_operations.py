@@ -686,6 +686,14 @@ class AsyncOperations(ABC):
         )
         return answer
 
+    async def get_settings(self) -> types.SettingsInEffect:
+        """With what settings the process runs that answers; other processes may have others.
+
+        Settings are changed before the start: by flags, by variables or in `hedgerow.toml`.
+        """
+        answer: types.SettingsInEffect = await self.call(Request("GET", "/v1/settings"))
+        return answer
+
     async def get_stats(self) -> types.Stats:
         """Counters, lag, memory by family of keys, and what each kind of event means."""
         answer: types.Stats = await self.call(Request("GET", "/v1/stats"))

@@ -1563,6 +1563,28 @@ class ServedModel(TypedDict):
     """Null: no version could be loaded."""
 
 
+class Setting(TypedDict):
+    """One setting of the service."""
+
+    about: str
+    """What it means."""
+    default: str | None
+    """What it would be by default."""
+    is_changed: bool
+    """Whether the two differ."""
+    name: str
+    """Its name; with a dot, that of its table and its own."""
+    value: str | None
+    """What it is in the process that answers, lists and tables as JSON; passwords are masked."""
+
+
+class SettingsInEffect(TypedDict):
+    """Every setting of the service."""
+
+    settings: "list[Setting]"
+    """In the order of the reference."""
+
+
 class SignalWeight(TypedDict):
     """The weight of a standardised signal in the stack."""
 

@@ -44,7 +44,7 @@ function scales(drawn, width, height, from) {
 }
 
 function niceTicks(low, high) {
-  if (high - low < 1e-12) [low, high] = [low - Math.abs(low || 1) * 0.1, high + Math.abs(high || 1) * 0.1];
+  if (high - low < 1e-12) [low, high] = low === 0 ? [0, 4] : [low - Math.abs(low) * 0.1, high + Math.abs(high) * 0.1];
   const rough = (high - low) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough);
