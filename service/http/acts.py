@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from service.http.auth import caller
 from service.store.audit import DONE, Act, Audit
 
-UNNAMED = {"user"}
+UNNAMED = {"user", "user-id"}
 """Parameters of paths that stay out of the audit log: it must not name who was deleted."""
 _ABOUT = "audited"
 """Where handlers leave what an act is about, in the scope of its request."""

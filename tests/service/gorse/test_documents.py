@@ -77,6 +77,8 @@ def test_deletion_is_a_success_and_leaves_nothing(api: Api) -> None:
         assert api("GET", path).status_code == 404
     audited = api("GET", "/v1/audit").json()["items"]
     assert {one["act"] for one in audited} == {"deleteUser", "deleteItem"}
+    # the log must not name who was deleted
+    assert all("user-id" not in one["about"] for one in audited)
 
 
 def test_categories_are_added_once_and_removed(api: Api) -> None:
