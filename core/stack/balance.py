@@ -70,7 +70,7 @@ def balanced(
         return Guarded(fit(events.choices, names), best, ndcg10)
     share = max(fits, key=lambda share: _worth(fits[share], leads))
     more = _worth(fits[share], leads) - worths[scores[best]]
-    is_sure = more > SURE * _error(fits[share], own[scores[best]], leads)
+    is_sure = more > SURE * _error(samples, fits[share], own[scores[best]], leads)
     return Guarded(
         fit(events.choices.keep(events.needs <= share), names),
         alone=None if is_sure else best,
@@ -122,8 +122,18 @@ def _worth(found: _Ndcg10, leads: F64) -> float:
     return float((_means(found) / leads).min())
 
 
-def _error(one: _Ndcg10, other: _Ndcg10, leads: F64) -> float:
-    """Return the larger standard error of the difference, of those of the two samples."""
-    differences = [a - b for a, b in zip(one, other, strict=True)]
-    errors = np.array([more.std() / math.sqrt(more.size) for more in differences])
-    return float((errors / leads).max())
+def _error(samples: tuple[Lists, Lists], one: _Ndcg10, other: _Ndcg10, leads: F64) -> float:
+    """Return the larger standard error of the difference, of those of the two samples.
+
+    A user may have several lists of a sample. They are alike, so users are counted, not lists.
+    """
+    errors = []
+    for lists, ours, theirs in zip(samples, one, other, strict=True):
+        more = ours - theirs
+        users, of = np.unique(lists.user, return_inverse=True)
+        sums = np.bincount(of, more - more.mean())
+        n = users.size
+        errors.append(
+            math.sqrt(n / (n - 1) * float(sums @ sums)) / more.size if n > 1 else math.inf
+        )
+    return float((np.array(errors) / leads).max())

@@ -6,7 +6,7 @@ import pytest
 from core.stack.balance import balanced
 from core.stack.choices import joined
 from core.stack.fitting import fit
-from core.stack.lists import Candidates, lists_of
+from core.stack.lists import Candidates, Lists, lists_of
 
 NAMES = ("a", "b")
 SCORES = {"a": 0, "b": 1}
@@ -23,6 +23,19 @@ def sample(seed, *, popular, users=200, m=30, wanted=4):
         chosen[rng.choice(m, wanted, replace=False, p=likely / likely.sum())] = True
         found.append(Candidates(user, signals, chosen, wanted + 1, 9))
     return lists_of(found)
+
+
+def repeated(lists, times):
+    """Return the same lists several times, as if each user had been drawn so often."""
+    rows = np.diff(lists.ptr)
+    return Lists(
+        np.tile(lists.user, times),
+        np.concatenate([[0], np.tile(rows, times).cumsum()]),
+        np.tile(lists.signals, (times, 1)),
+        np.tile(lists.wanted, times),
+        np.tile(lists.n_wanted, times),
+        np.tile(lists.length, times),
+    )
 
 
 def test_ndcg_is_that_of_each_list_by_hand():
@@ -85,6 +98,16 @@ def test_without_a_sure_gain_the_best_ranker_answers_alone():
         found = balanced(samples, NAMES, SCORES, 900, np.random.default_rng(0))
         alone.append(found.alone)
     assert alone == ["a", None]
+
+
+def test_repeated_lists_of_the_same_users_make_nothing_surer():
+    """A gain that 200 users show is as sure if each of them is looked at eight times."""
+    alone = []
+    for times in (1, 8):
+        samples = [repeated(sample(seed, popular=0.33, users=200), times) for seed in (1, 2)]
+        found = balanced((samples[0], samples[1]), NAMES, SCORES, 400, np.random.default_rng(0))
+        alone.append(found.alone)
+    assert alone == ["a", "a"]
 
 
 def test_with_too_few_events_the_best_ranker_answers_alone():
