@@ -49,7 +49,8 @@ function current() {
   return { page: known, args: rest.map(decodeURIComponent), query: new URLSearchParams(query) };
 }
 
-async function show() {
+// `moved` is true where somebody has gone to another page: then the focus goes with them.
+async function show(moved = false) {
   if (location.hash === "#content") return;
   leaving.abort();
   leaving = new AbortController();
@@ -64,9 +65,10 @@ async function show() {
     if (signal.aborted) return;
     fill(content, root);
     content.scrollTo(0, 0);
+    if (moved) content.focus({ preventScroll: true });
     await module.show(root, { args, query, signal, every: (ms, work) => every(ms, work, signal) });
   } catch (error) {
-    if (!signal.aborted && error.name !== "AbortError") fill(content, errorState(error, show));
+    if (!signal.aborted && error.name !== "AbortError") fill(content, errorState(error, () => show()));
   }
 }
 
@@ -88,8 +90,21 @@ async function drawState() {
   } catch (error) {
     more = error.message;
   }
-  const level = { admin: null, read: badge("reading only"), none: badge("no key", "warn") }[access.level];
+  const level = access.isSure && { admin: null, read: badge("reading only"), none: badge("no key", "warn") }[access.level];
   fill(state, el("span", { class: `light ${tone}`, title: more }), el("span", { class: "service-name", title: more }, says), level);
+}
+
+function begin() {
+  const needsKey = access.isSure && access.level === "none" && key.get() === null;
+  if (needsKey && !location.hash) history.replaceState(null, "", "#/keys");
+  show();
+}
+
+// A service that was away when the tab was opened may answer now; pages are drawn by what the caller may do.
+async function attend() {
+  if (access.isSure) return drawState();
+  await findAccess();
+  if (access.isSure) begin();
 }
 
 function openMenu(isOpen) {
@@ -100,13 +115,12 @@ function openMenu(isOpen) {
 
 menu.addEventListener("click", () => openMenu(!document.body.classList.contains("menu-open")));
 document.addEventListener("keydown", (event) => event.key === "Escape" && openMenu(false));
-window.addEventListener("hashchange", () => show().then(() => content.focus({ preventScroll: true })));
+window.addEventListener("hashchange", () => show(true));
 onAccess(drawState);
 setTheme(localStorage.getItem("hedgerow.theme") ?? "auto");
 drawNavigation();
 openMenu(false);
 fill(content, loading());
 await findAccess();
-if (access.level === "none" && key.get() === null && !location.hash) location.hash = "#/keys";
-show();
-every(STATE_MS, drawState, new AbortController().signal);
+begin();
+every(STATE_MS, attend, new AbortController().signal);

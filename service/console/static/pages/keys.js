@@ -9,6 +9,8 @@ import { badge, button, card, choice, emptyState, errorState, field, loading, ta
 import { said } from "../shared/toasts.js";
 
 const SAYS = {
+  unknown: ["warn", "The service does not say now what you may do. This page asks again by itself."],
+  open: ["good", "The service listens on this machine alone and has no key: everything is open."],
   admin: ["good", "You may do everything."],
   read: ["info", "You may read. To rate, edit and train here, enter an admin key."],
   none: ["warn", "The service wants a key. `hedgerow keys create` makes one; enter its secret below."],
@@ -25,9 +27,14 @@ export async function show(root, { signal }) {
   await draw();
 }
 
+function mayDo() {
+  if (!access.isSure) return "unknown";
+  return access.level === "admin" && !key.get() ? "open" : access.level;
+}
+
 function ownKey(draw) {
   const input = el("input", { type: "password", autocomplete: "off", spellcheck: "false", placeholder: "hr_…" });
-  const [tone, says] = access.level === "admin" && !key.get() ? ["good", "The service listens on this machine alone and has no key: everything is open."] : SAYS[access.level];
+  const [tone, says] = SAYS[mayDo()];
   const use = async (secret, done) => {
     key.set(secret);
     await findAccess();
@@ -62,7 +69,7 @@ function keyTable(items, draw) {
   if (items.length === 0) return emptyState("There are no keys", "The service is open to this machine. With the first key, which must be an admin key, every request needs one.");
   return table([
     ["Name", (one) => [el("strong", null, one.name), el("div", { class: "quiet" }, one.id)]], ["Role", (one) => badge(one.role, one.role === "admin" ? "accent" : "plain")],
-    ["Made", (one) => el("span", { title: moment(one.created) }, ago(one.created))], ["Ends", (one) => (one.expires ? moment(one.expires) : "never")],
+    ["Made", (one) => el("span", { title: moment(one.created) }, ago(one.created)), "short"], ["Ends", (one) => (one.expires ? moment(one.expires) : "never"), "short"],
     ["", (one) => (one.revoked ? badge("revoked", "bad") : button("Revoke", () => revoke(one, draw), { tone: "danger", writes: true, label: `Revoke ${one.name}` })), "number"],
   ], items, { caption: "Keys" });
 }
@@ -92,5 +99,5 @@ async function revoke(one, draw) {
 function actTable(items) {
   if (items.length === 0) return emptyState("Nothing was done yet", "Trainings, promotions, keys and deletions are noted here.");
   return table([["Act", (one) => one.act], ["About", (one) => el("span", { class: "quiet" }, Object.entries(one.about).map(([name, value]) => `${name} ${value}`).join(", "))],
-    ["Who", (one) => one.who], ["Result", (one) => badge(one.result, one.result === "done" ? "good" : "warn")], ["When", (one) => ago(one.time), "number"]], items, { caption: "What operators did" });
+    ["Who", (one) => one.who, "short"], ["Result", (one) => badge(one.result, one.result === "done" ? "good" : "warn"), "short"], ["When", (one) => ago(one.time), "number"]], items, { caption: "What operators did" });
 }

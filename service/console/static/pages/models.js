@@ -19,12 +19,12 @@ export async function show(root, { signal, every, args }) {
   const versions = el("div", null, loading());
   const jobs = el("div", null, loading());
   const changes = el("div", null, loading());
-  const watched = new Set();
+  const watched = new Map();
 
   const watchJob = (id) => {
-    if (watched.has(id)) return;
-    watched.add(id);
-    jobArea.prepend(jobCard(id, signal, refresh));
+    if (watched.get(id)?.isConnected) return;
+    watched.set(id, jobCard(id, signal, () => refresh().catch(() => {})));
+    jobArea.prepend(watched.get(id));
   };
   const order = button("Train now", () => orderTraining(watchJob), { tone: "primary", writes: true });
   fill(root,
@@ -37,7 +37,7 @@ export async function show(root, { signal, every, args }) {
 
   async function refresh() {
     const [models, list, changed] = await Promise.all([get("models", { limit: 50 }, signal), get("jobs", { limit: 8 }, signal), get("models/changes", { limit: 8 }, signal)]);
-    for (const job of list.items) if (job.status === "running" || job.status === "queued") watchJob(job.id);
+    for (const job of list.items) if (job.status === "running" && !watched.has(job.id)) watchJob(job.id);
     draw(serving, () => shownServing(models, refresh));
     draw(versions, () => shownVersions(models, refresh));
     draw(jobs, () => shownJobs(list.items, watchJob));
@@ -72,7 +72,7 @@ function shownServing({ active, items, served, pinned }, refresh) {
   return table([
     ["Strategy", (one) => one.title ?? one.strategy],
     ["Version", (one) => [badge(one.short, "accent"), one.pinned && [" ", badge("pinned", "info")], one.fault && [" ", badge("could not be loaded", "bad")]]],
-    ["Trained", (one) => ago(one.created)],
+    ["Trained", (one) => ago(one.created), "short"],
     ["ndcg@10", (one) => decimal(one.metrics?.["ndcg@10"], 3), "number"],
     ["", (one) => el("div", { class: "actions end-actions" },
       one.pinned ? button("Unpin", () => change("Unpinned", del(`models/${one.version}/pin`, { why: "console" }), refresh), { writes: true, label: `Unpin ${one.strategy}` })
@@ -91,7 +91,7 @@ function shownVersions({ items }, refresh) {
   return table([
     ["Model", (one) => [el("strong", null, one.title), el("div", { class: "quiet" }, one.short_version)]],
     ["Gate", (one) => [badge(one.decision.outcome ?? "unknown", TONES[one.decision.outcome]), el("div", { class: "quiet" }, one.decision.reason ?? "", lead(one.decision))]],
-    ["Trained", (one) => el("span", { title: moment(one.created) }, ago(one.created))],
+    ["Trained", (one) => el("span", { title: moment(one.created) }, ago(one.created)), "number"],
     ["ndcg@10", (one) => decimal(one.metrics["ndcg@10"], 3), "number"],
     ["Size", (one) => bytes(one.bytes), "number"],
     ["", (one) => (one.active ? badge("serves", "good")
@@ -109,7 +109,7 @@ function shownJobs(items, watchJob) {
   return table([
     ["Training", (job) => [job.model ?? "all that are worth it", el("div", { class: "quiet" }, `${job.why} by ${job.who}`)]],
     ["State", (job) => [badge(job.status, JOB_TONES[job.status]), job.decision.outcome && [" ", badge(job.decision.outcome, TONES[job.decision.outcome])]]],
-    ["When", (job) => ago(job.created)],
+    ["When", (job) => ago(job.created), "short"],
     ["", (job) => button("Look", () => watchJob(job.id), { label: `Look at training ${job.id}` }), "number"],
   ], items, { caption: "Trainings" });
 }
@@ -118,7 +118,7 @@ const JOB_TONES = { succeeded: "good", failed: "bad", running: "info", queued: "
 
 function shownChanges(items) {
   if (items.length === 0) return emptyState("Nothing has changed yet");
-  return table([["What", (one) => [badge(one.action.replace("_", " ")), " ", one.strategy]], ["Version", (one) => one.short_version], ["Who", (one) => one.who], ["Why", (one) => one.why || "–"], ["When", (one) => ago(one.at), "number"]],
+  return table([["What", (one) => [badge(one.action.replace("_", " ")), " ", one.strategy]], ["Version", (one) => one.short_version], ["Who", (one) => one.who, "short"], ["Why", (one) => one.why || "–", "short"], ["When", (one) => ago(one.at), "number"]],
     items, { caption: "Changes of what serves" });
 }
 

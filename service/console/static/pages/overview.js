@@ -86,14 +86,15 @@ const DRAW = {
       el("div", null, el("strong", null, one.title), el("p", null, one.says)), one.mend && mendButton(one.mend, refresh))));
   },
 
-  figures({ stats, models, schedule, ready }) {
+  figures({ stats, models, ready }) {
+    const newest = models.items[0]?.created;
     const rate = ingest.series()[0]?.points.at(-1)?.[1];
     const behind = sum(stats, "lag_events");
     return [
       figure("Events", count(sum(stats, "appended")), rate === undefined ? "measuring" : `${decimal(rate, 1)} a second`),
       figure("Waiting to be learned", count(behind), behind ? duration(Math.max(...stats.partitions.map((one) => one.lag_ms))) : "all is learned", behind > 1000 ? "warn" : ""),
       figure("Items", count(stats.items), `${count(stats.new_items.items)} of them new`),
-      figure("Models that serve", count(Object.keys(models.active).length), schedule.last_began ? `last training ${ago(schedule.last_began)}` : "not trained yet"),
+      figure("Models that serve", count(Object.keys(models.active).length), newest ? `the newest made ${ago(newest)}` : "not trained yet"),
       figure("Store", bytes(total(stats.memory)), `${stats.store}${ready.durable ? "" : ", not durable"}`),
     ];
   },
@@ -134,6 +135,9 @@ function mendButton(mend, refresh) {
     await mend.call();
     said(mend.done);
     if (mend.then) location.hash = mend.then;
-    else await refresh?.();
+    else {
+      document.activeElement?.blur(); // what has the focus is not drawn anew
+      await refresh?.();
+    }
   }, { tone: access.canWrite ? "primary" : "", writes: true });
 }

@@ -26,7 +26,7 @@ function shown(all, words, onlyChanged) {
   if (rows.length === 0) return emptyState("No such setting", "Search for a part of a name or of its meaning.");
   return table([
     ["Setting", (one) => [el("code", { class: "setting" }, one.name), one.is_changed && [" ", badge("changed", "info")], el("div", { class: "quiet" }, one.about)]],
-    ["Value", (one) => el("code", null, one.value ?? "none")],
-    ["Default", (one) => el("code", { class: "quiet" }, one.default ?? "none")],
+    ["Value", (one) => el("code", null, one.value ?? "none"), "short"],
+    ["Default", (one) => el("code", { class: "quiet" }, one.default ?? "none"), "short"],
   ], rows, { caption: "Settings in effect" });
 }

@@ -38,7 +38,7 @@ async function showAll(root, { signal }) {
 function userTable(rows) {
   return table([
     ["User", ({ user }) => link(user, `#/users/${encodeURIComponent(user)}`, { class: "title" })],
-    ["Features", ({ features }) => el("span", { class: "quiet" }, Object.entries(features).slice(0, FEATURES).map(([name, value]) => `${name}: ${value}`).join(" · ") || "none")],
+    ["Features", ({ features }) => el("span", { class: "quiet" }, Object.entries(features).slice(0, FEATURES).map(([name, value]) => `${name}: ${value}`).join(" · ") || "none"), "short"],
     ["Links", ({ links }) => count(links.length), "number"],
   ], rows, { caption: "Users", onrow: ({ user }) => go(user) });
 }

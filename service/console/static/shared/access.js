@@ -1,9 +1,10 @@
 // What the caller may do. Without an admin key the console only reads.
 
-import { get, key } from "./api.js";
+import { get } from "./api.js";
 
 export const access = {
   level: "none", // none, read or admin
+  isSure: false, // not while the service is away, starts or is busy
   get canWrite() {
     return this.level === "admin";
   },
@@ -13,7 +14,9 @@ const listeners = new Set();
 export const onAccess = (listener) => listeners.add(listener);
 
 export async function findAccess() {
-  access.level = await found();
+  const level = await found();
+  access.isSure = level !== null;
+  access.level = level ?? access.level;
   for (const listener of listeners) listener();
 }
 
@@ -24,7 +27,6 @@ async function found() {
   } catch (error) {
     if (error.status === 403) return "read";
     if (error.status === 401) return "none";
-    // the service is away or starting: the pages themselves say so
-    return key.get() ? "read" : "none";
+    return null;
   }
 }

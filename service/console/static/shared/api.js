@@ -16,7 +16,11 @@ export const key = {
   set: (secret) => (secret ? sessionStorage.setItem(KEPT, secret) : sessionStorage.removeItem(KEPT)),
 };
 
-export const segment = (id) => encodeURIComponent(id).replace(/^\.+$/, (dots) => "%2E".repeat(dots.length));
+// Browsers take `.` and `..` out of a path, also where they are escaped.
+export function segment(id) {
+  if (id === "." || id === "..") throw new ApiError(400, "invalid_id", `A browser cannot ask for the id \`${id}\`: use \`curl --path-as-is\`, with %2E for each dot.`);
+  return encodeURIComponent(id);
+}
 
 export const get = (path, params, signal) => ask("GET", path, { params, signal });
 export const post = (path, body, params, signal) => ask("POST", path, { body, params, signal });
@@ -27,7 +31,7 @@ export const del = (path, params) => ask("DELETE", path, { params });
 
 async function ask(method, path, { params, body, signal, headers = {} }) {
   const answer = await send(method, path, { params, body, signal, headers });
-  return answer.status === 204 ? null : answer.json();
+  return answer.status === 204 ? null : answer.json().catch(lost);
 }
 
 async function send(method, path, { params = {}, body, signal, headers = {} }) {
@@ -38,16 +42,16 @@ async function send(method, path, { params = {}, body, signal, headers = {} }) {
   const all = { ...headers };
   if (key.get()) all.authorization = `Bearer ${key.get()}`;
   if (body !== undefined) all["content-type"] = "application/json";
-  let answer;
-  try {
-    answer = await fetch(url, { method, headers: all, signal, body: body === undefined ? undefined : JSON.stringify(body) });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", "The service does not answer. Is it still running? This page asks again by itself.");
-  }
+  const answer = await fetch(url, { method, headers: all, signal, body: body === undefined ? undefined : JSON.stringify(body) }).catch(lost);
   if (answer.ok) return answer;
   const problem = await answer.json().catch(() => ({}));
   throw new ApiError(answer.status, problem.code ?? "unknown", problem.detail ?? answer.statusText);
+}
+
+// `fetch` says with a TypeError that the connection failed, at the start or on the way.
+function lost(error) {
+  if (!(error instanceof TypeError)) throw error;
+  throw new ApiError(0, "unreachable", "The service does not answer. Is it still running? This page asks again by itself.");
 }
 
 // Readiness is an answer even when it is a 503: it says what is missing.
@@ -66,7 +70,7 @@ export async function watch(path, onEvent, signal) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch(lost);
     if (done) return;
     const events = (rest + value.replaceAll("\r", "")).split("\n\n");
     rest = events.pop();

@@ -25,13 +25,17 @@ export function itemName(id) {
   const node = el("span", { class: "name", title: id }, known.get(id) ?? id);
   if (!known.has(id)) {
     known.set(id, id);
-    const load = get(`items/${segment(id)}`).then(({ features }) => known.set(id, titleOf(features, id)), () => {});
-    pending.set(id, load);
+    pending.set(id, readTitle(id).catch(() => {}));
   }
   pending.get(id)?.then(() => { node.textContent = known.get(id); });
   return node;
 }
 const pending = new Map();
+
+async function readTitle(id) {
+  const { features } = await get(`items/${segment(id)}`);
+  known.set(id, titleOf(features, id));
+}
 
 // A picture of our own host, or the first letters on a tile whose colour the category chooses.
 export function picture(features, categories, id) {

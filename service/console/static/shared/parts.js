@@ -54,10 +54,10 @@ export function emptyState(title, says, ...actions) {
     says && el("p", null, says), actions.length > 0 && el("div", { class: "actions" }, actions));
 }
 
-export function errorState(error, again) {
+export function errorState(error, again, { text, iconName } = { text: "Try again", iconName: "refresh" }) {
   const isClosed = error.status === 401 || error.status === 403;
   const title = isClosed ? "This needs an API key" : "This could not be read";
-  const next = isClosed ? link("Enter a key", "#/keys", { class: "button" }) : again && button("Try again", again, { iconName: "refresh" });
+  const next = isClosed ? link("Enter a key", "#/keys", { class: "button" }) : again && button(text, again, { iconName });
   return el("div", { class: "state error", role: "alert" },
     el("p", { class: "state-title" }, icon("warn"), title), el("p", null, error.message), next && el("div", { class: "actions" }, next));
 }

@@ -1,11 +1,10 @@
 // Finding people and items.
 
-import { get } from "./api.js";
+import { get, segment } from "./api.js";
 import { el, fill, icon } from "./dom.js";
-import { remember, TITLE } from "./names.js";
+import { remember } from "./names.js";
 
 const PAGE = 1000;
-const MOST_READ = 20_000;
 
 // A box in which an id can be typed; what the service already knows is offered.
 export function userPicker({ label, value, onpick, signal }) {
@@ -23,21 +22,19 @@ export async function randomUser(signal) {
 
 export const inventedUser = () => `guest-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
 
-// Yields the items whose id, title or category has the words, as pages of the catalogue are read.
-export async function* search(words, signal) {
-  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  let cursor = null, n = 0;
-  do {
-    const page = await get("items", { limit: PAGE, cursor }, signal);
-    n += page.items.length;
-    remember(page.items);
-    yield { read: n, found: page.items.filter((item) => has(item, wanted)) };
-    cursor = page.next_cursor;
-  } while (cursor && n < MOST_READ);
-  if (cursor) yield { read: n, found: [], isCut: true };
+// A page of the items with all words in their texts, or the one item whose id was typed.
+export async function findItems(words, { limit, cursor }, signal) {
+  const page = await get("items", { q: words, limit, cursor }, signal);
+  if (page.items.length === 0 && !cursor) page.items = await named(words.trim(), signal);
+  remember(page.items);
+  return page;
 }
 
-function has({ item, features, categories }, wanted) {
-  const text = [item, features[TITLE] ?? "", ...categories].join(" ").toLowerCase();
-  return wanted.every((word) => text.includes(word));
+async function named(id, signal) {
+  try {
+    return [await get(`items/${segment(id)}`, {}, signal)];
+  } catch (error) {
+    if (error.status === 404) return [];
+    throw error;
+  }
 }

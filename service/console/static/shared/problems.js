@@ -6,6 +6,7 @@ import { count, duration, plural } from "./format.js";
 const LAG_MS = 5000;
 const DRIFT = 1.15;
 const ENOUGH_EVENTS = 100;
+const RECENT_MS = 7 * 24 * 3_600_000;
 
 const retrain = { text: "Train now", call: () => post("retrain", {}), done: "A training has been ordered", then: "#/models" };
 const rollBack = (strategy) => ({
@@ -41,8 +42,9 @@ function ofFault(one) {
   return problem("bad", `A model of ${one.strategy} could not be loaded`, `${one.fault} The model before serves on.`, rollBack(one.strategy));
 }
 
+// The newest comes first; what was found long ago can no longer be mended.
 function ofRollbacks({ rollbacks }) {
-  return rollbacks.slice(-1).map(({ at }) => problem("warn", "The store has lost events", `Found ${new Date(at).toLocaleString("en-GB")}. Clients should send again what came after the last event that was kept (/v1/stats, \`rollbacks\`).`));
+  return rollbacks.slice(0, 1).filter(({ at }) => Date.now() - new Date(at) < RECENT_MS).map(({ at }) => problem("warn", "The store has lost events", `Found ${new Date(at).toLocaleString("en-GB")}. Clients should send again what came after the last event that was kept (/v1/stats, \`rollbacks\`).`));
 }
 
 function ofTrainings({ active }, jobs, schedule, ready) {

@@ -8,6 +8,7 @@ import { badge, bar, button, errorState, loading, table } from "../../shared/par
 const STAGES = ["reading", "searching", "fitting", "weighing", "judging", "refining", "publishing", "promoting"];
 const TONES = { succeeded: "good", failed: "bad", cancelled: "plain", running: "info", queued: "info" };
 const AGAIN_MS = 1000;
+const PASSING = [0, 429, 502, 503, 504];
 
 export function jobCard(id, signal, onend) {
   const box = el("section", { class: "card job", "aria-label": `Training ${id}`, "data-job": id }, loading());
@@ -15,18 +16,24 @@ export function jobCard(id, signal, onend) {
   signal.addEventListener("abort", () => close.abort());
   const dismiss = () => { close.abort(); box.remove(); };
   follow(id, (job) => fill(box, shown(job, dismiss)), close.signal).then(onend, (error) => {
-    if (error.name !== "AbortError") fill(box, errorState(error, dismiss));
+    if (error.name !== "AbortError") fill(box, errorState(error, dismiss, { text: "Close", iconName: "close" }));
   });
   return box;
 }
 
-// The stream ends early where the server stops; then the job is asked for again.
+// The stream ends early where the server stops; then the job is asked for again. One that waits has
+// no stream: a browser opens only six connections to a host.
 async function follow(id, onjob, signal) {
+  let last = null;
+  const note = (job) => onjob((last = job));
   for (;;) {
-    let last = await get(`jobs/${id}`, {}, signal);
-    onjob(last);
-    if (!hasEnded(last)) await watch(`jobs/${id}/events`, (job) => onjob((last = job)), signal);
-    if (hasEnded(last)) return;
+    try {
+      note(await get(`jobs/${id}`, {}, signal));
+      if (last.status === "running") await watch(`jobs/${id}/events`, note, signal);
+    } catch (error) {
+      if (!PASSING.includes(error.status)) throw error;
+    }
+    if (last && hasEnded(last)) return;
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
 }

@@ -4,7 +4,7 @@ import { get } from "../../shared/api.js";
 import { el, fill, icon } from "../../shared/dom.js";
 import { FIELDS, picture, remember, titleOf } from "../../shared/names.js";
 import { button, card, emptyState, errorState, loading } from "../../shared/parts.js";
-import { search } from "../../shared/pickers.js";
+import { findItems } from "../../shared/pickers.js";
 import { ratingInput } from "../../shared/stars.js";
 import { failed } from "../../shared/toasts.js";
 
@@ -12,14 +12,14 @@ const SHOWN = 6;
 
 export function rateCard(trial) {
   const list = el("ul", { class: "rate-list" });
-  const input = el("input", { type: "search", placeholder: "Find by title, id or category", "aria-label": "Find items to rate" });
+  const input = el("input", { type: "search", maxlength: 200, placeholder: "Words of a title, or an id", "aria-label": "Find items to rate" });
   const find = el("form", { class: "picker", onsubmit: (event) => { event.preventDefault(); fetchItems(); } }, icon("search"), input);
   let shown = [], offset = 0;
 
   const fetchItems = async () => {
     fill(list, loading());
     try {
-      shown = input.value.trim() ? await found(input.value, trial.signal) : await offered(trial, offset);
+      shown = input.value.trim() ? (await findItems(input.value, { limit: 2 * SHOWN }, trial.signal)).items : await offered(trial, offset);
       draw();
     } catch (error) {
       if (error.name !== "AbortError") fill(list, errorState(error, fetchItems));
@@ -62,13 +62,4 @@ async function offered(trial, offset) {
   const { items } = await get("items", { limit: SHOWN }, trial.signal);
   remember(items);
   return items;
-}
-
-async function found(words, signal) {
-  const all = [];
-  for await (const { found: some } of search(words, signal)) {
-    all.push(...some);
-    if (all.length >= 2 * SHOWN) break;
-  }
-  return all.slice(0, 2 * SHOWN);
 }

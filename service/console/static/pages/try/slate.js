@@ -55,7 +55,7 @@ function slateRow(trial, one, ix, { places, slate, guess }) {
     picture(fields, fields?.categories, item),
     el("div", { class: "slate-text" },
       el("a", { class: "title", href: `#/items/${encodeURIComponent(item)}`, title: item }, title),
-      el("span", { class: "quiet" }, [...(fields?.categories ?? [])].join(" · "), one.strategy !== slate.strategy && badge(one.strategy)),
+      el("span", { class: "quiet" }, [...(fields?.categories ?? [])].join(" · "), one.strategy !== slate.strategy && [" ", badge(one.strategy)]),
       reasons(one), parts(one)),
     el("div", { class: "slate-end" }, el("span", { class: "score", title: "Score" }, score(one.score, slate.score_kind)),
       guess && predicted(guess, trial.scale),
