@@ -78,5 +78,9 @@ class LossyProxy:
         if where.scheme == "http":
             return socket.create_connection((where.hostname, where.port))
         server = socket.socket(socket.AF_UNIX)
-        server.connect(where.path)
+        try:
+            server.connect(where.path)
+        except OSError:
+            server.close()
+            raise
         return server
