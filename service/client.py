@@ -31,6 +31,10 @@ UNFINISHED = ("queued", "running")
 class Refused(ServiceError):
     """An error of the service that repeating the request would not solve."""
 
+    def __init__(self, detail: str, status: int) -> None:
+        super().__init__(detail)
+        self.status = status
+
 
 @dataclass
 class Receipt:
@@ -98,20 +102,27 @@ class ServiceClient:
         """Return the answer of a POST; it may be sent more than once."""
         return self._write("POST", path, body, parameters)
 
-    def put(self, path: str, body: Any, **parameters: Any) -> Any:
+    def put(
+        self, path: str, body: Any, idempotency_key: str | None = None, **parameters: Any
+    ) -> Any:
         """Return the answer of a PUT; it may be sent more than once."""
-        return self._write("PUT", path, body, parameters)
+        return self._write("PUT", path, body, parameters, idempotency_key)
 
-    def _write(self, method: str, path: str, body: Any, parameters: Mapping[str, Any]) -> Any:
+    def _write(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        parameters: Mapping[str, Any],
+        idempotency_key: str | None = None,
+    ) -> Any:
         packed = msgspec.json.encode(body)
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": "application/json"} | _keyed(idempotency_key)
         return self._send(method, path, content=packed, headers=headers, params=parameters).json()
 
     def upload(self, path: str, lines: bytes, idempotency_key: str | None = None) -> Receipt:
         """Send NDJSON; with a key a repeat after a broken connection counts once."""
-        headers = dict(NDJSON)
-        if idempotency_key is not None:
-            headers["idempotency-key"] = idempotency_key
+        headers = NDJSON | _keyed(idempotency_key)
         answer = self._send("POST", path, content=lines, headers=headers, refusals=False)
         body = answer.json()
         if answer.is_error and body.get("code") != "nothing_accepted":
@@ -232,7 +243,12 @@ def ndjson(rows: Iterable[Any]) -> bytes:
 
 def _refused(answer: httpx.Response) -> Refused:
     hint = "; give --key or set HEDGEROW_API_KEY" if answer.status_code == 401 else ""
-    return Refused(f"{answer.request.method} {answer.request.url.path}: {_detail(answer)}{hint}")
+    said = f"{answer.request.method} {answer.request.url.path}: {_detail(answer)}{hint}"
+    return Refused(said, answer.status_code)
+
+
+def _keyed(idempotency_key: str | None) -> dict[str, str]:
+    return {} if idempotency_key is None else {"idempotency-key": idempotency_key}
 
 
 def _detail(answer: httpx.Response) -> str:

@@ -18,7 +18,7 @@ from service.api.feedback.schemas import (
     decode_fault,
     decode_one,
 )
-from service.api.feedback.sender import Sender
+from service.api.feedback.sender import MAX_KEY_LENGTH, Sender, idempotency_key
 from service.api.feedback.upload import Upload
 from service.api.routing import FeedbackRoute
 from service.errors import InvalidEvent, ServiceError, TooLarge
@@ -31,11 +31,8 @@ from service.http.documentation import (
 )
 from service.http.problems import of_http_exception, of_service_error, problem
 from service.http.routing import media_type, read_body
-from service.ids import is_id
 
 MAX_AWAITED_ROWS = 100
-MAX_KEY_LENGTH = 200
-"""Leaves room for ``#`` and the number of a row within the length of an event id."""
 
 router = APIRouter(route_class=FeedbackRoute, tags=["feedback"])
 _encode = msgspec.json.Encoder().encode
@@ -117,7 +114,7 @@ async def send_feedback(request: Request) -> Response:
     """
     scope = request.scope
     intake: Intake = scope["app"].state.intake
-    sender = Sender(scope, idempotency_key(request))
+    sender = Sender(scope, idempotency_key(request.scope))
     media_type(request, "application/json")
     body = await read_body(request.receive)
     if scope["query_string"]:
@@ -146,7 +143,7 @@ async def stream_feedback(request: Request) -> Response:
 
     While the log is full the service stops reading. A body that is cut keeps its complete lines.
     """
-    sender = Sender(request.scope, idempotency_key(request))
+    sender = Sender(request.scope, idempotency_key(request.scope))
     media_type(
         request,
         "application/x-ndjson",
@@ -172,19 +169,6 @@ def _safe(upload: Upload) -> dict[str, Any]:
     """Return how much is stored, so that the client can go on from there."""
     safe: dict[str, Any] = msgspec.to_builtins(upload.summary())
     return safe
-
-
-def idempotency_key(request: Request) -> str | None:
-    """Return the key of a write, if it has one; InvalidEvent for one that cannot be used."""
-    for name, value in request.scope["headers"]:
-        if name == b"idempotency-key":
-            key: str = value.decode("latin-1")
-            if not is_id(key) or len(key) > MAX_KEY_LENGTH:
-                limits = f"1 to {MAX_KEY_LENGTH} characters, none of them a control character"
-                detail = f"Idempotency-Key: {limits}"
-                raise InvalidEvent(detail, code="invalid_id")
-            return key
-    return None
 
 
 async def _wait_learned(request: Request, intake: Intake, body: bytes, sender: Sender) -> Response:

@@ -11,11 +11,16 @@ from hashlib import blake2b
 from msgspec import UNSET, UnsetType
 from starlette.types import Scope
 
+from service.errors import InvalidEvent
 from service.http.auth import DECIDED_BY, LOCAL, caller
+from service.ids import is_id
 from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_PRODUCER, PRODUCER_BYTES
 
 IDENTIFIED = HAS_DIGEST | HAS_PRODUCER
 """Flags of a row with a digest of a ``Sender``."""
+
+MAX_KEY_LENGTH = 200
+"""Leaves room for ``#`` and the number of a row within the length of an event id."""
 
 
 class Sender:
@@ -46,6 +51,19 @@ class Sender:
                 return b""
             event_id = f"{self.key}#{index}"
         return digest(user, event_id)[:-PRODUCER_BYTES] + self.producer
+
+
+def idempotency_key(scope: Scope) -> str | None:
+    """Return the key of a write, if it has one; InvalidEvent for one that cannot be used."""
+    for name, value in scope["headers"]:
+        if name == b"idempotency-key":
+            key: str = value.decode("latin-1")
+            if not is_id(key) or len(key) > MAX_KEY_LENGTH:
+                limits = f"1 to {MAX_KEY_LENGTH} characters, none of them a control character"
+                detail = f"Idempotency-Key: {limits}"
+                raise InvalidEvent(detail, code="invalid_id")
+            return key
+    return None
 
 
 def digest(user: str, event_id: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 from service.api.feedback.deletions import delete_rating
 from service.api.feedback.schemas import Feedback
-from service.api.feedback.sender import Sender
+from service.api.feedback.sender import Sender, idempotency_key
 from service.api.gorse.call import Call, Refused, Success, id_of, success, text_of
 from service.api.gorse.kinds import TypedFeedback, Types
 from service.api.gorse.records import past_events
@@ -59,7 +59,8 @@ async def send(call: Call, given: Iterable[Feedback]) -> None:
     for event in events:
         if (fault := call.intake.rules.fault(event)) is not None:
             raise Refused(f"feedback of {event.user} on {event.item}: {fault[1]}")
-    accepted = await call.intake.accept(events, Sender(call.request.scope, None))
+    scope = call.request.scope
+    accepted = await call.intake.accept(events, Sender(scope, idempotency_key(scope)))
     timeout_ms = call.runtime.settings.wait_timeout_ms
     await learned(call.runtime.changes, accepted.sequences, timeout_ms)
     if accepted.rejected:

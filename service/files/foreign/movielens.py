@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from service.files.foreign.tables import Foreign, Line, number_of, rows_of
+from service.files.foreign.tables import Foreign, Line, number_of, rows_of, unreadable
 from service.files.opening import BadFile
 
 _GENRES = (
@@ -25,14 +25,14 @@ def read_movielens(folder: Path) -> Foreign:
     if (folder / "ratings.dat").is_file():
         users = folder / "users.dat"
         return Foreign(
-            _movies(folder / "movies.dat", rows_of(folder / "movies.dat", "::", 3)),
+            _movies_dat(folder / "movies.dat"),
             _users_1m(users) if users.is_file() else (),
             _ratings(folder / "ratings.dat", "::"),
         )
     if (folder / "ratings.csv").is_file():
         movies, ratings = folder / "movies.csv", folder / "ratings.csv"
         return Foreign(
-            _movies(movies, _csv(movies, ("movieId", "title", "genres"))),
+            _movies(_csv(movies, ("movieId", "title", "genres"))),
             (),
             _csv_ratings(ratings),
         )
@@ -61,7 +61,23 @@ def _rating(path: Path, number: int, cells: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _movies(path: Path, rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[Line]:
+def _movies_dat(path: Path) -> Iterator[Line]:
+    # 1M is in Latin-1, 10M in UTF-8
+    encoding = "utf-8" if _is_utf8(path) else "latin-1"
+    yield from _movies(rows_of(path, "::", 3, encoding=encoding))
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return False
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return True
+
+
+def _movies(rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[Line]:
     for number, (item, title, genres, *_) in rows:
         categories = [one for one in genres.split("|") if one and one != _NO_GENRE]
         yield number, {"item": item, "categories": categories, "features": {"title": title}}

@@ -37,7 +37,7 @@ def read_recbole(folder: Path) -> Foreign:
 
 
 def _interactions(path: Path) -> Iterator[Line]:
-    for number, said in _rows(path, ("user_id", "item_id")):
+    for number, said in _rows(path, ("user_id", "item_id"), "rating"):
         event: dict[str, Any] = {"user": said["user_id"], "item": said["item_id"]}
         if "rating" in said:
             event["rating"] = number_of(path, number, said["rating"])
@@ -51,14 +51,18 @@ def _interactions(path: Path) -> Iterator[Line]:
 def _documents(path: Path, named: str) -> Iterator[Line]:
     for number, said in _rows(path, (f"{named}_id",)):
         document: dict[str, Any] = {named: said.pop(f"{named}_id"), "features": said}
-        for name in _CATEGORIES & said.keys() if named == "item" else ():
+        for name in sorted(_CATEGORIES & said.keys()) if named == "item" else ():
             if isinstance(said[name], list):
                 document["categories"] = said.pop(name)
                 break
         yield number, document
 
 
-def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(
+    path: Path, needed: Sequence[str], *also_full: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield lines by column without empty cells; BadFile if one stands where it must not."""
+    full = {*needed, *also_full}
     columns: Columns = ()
     for number, cells in rows_of(path, "\t", len(columns)):
         if not columns:
@@ -67,7 +71,10 @@ def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, An
         if len(cells) < len(columns):
             says = f"the line has {len(cells)} columns, not {len(columns)}"
             raise BadFile(path, says, line=number)
-        pairs = zip(columns, cells, strict=False)
+        pairs = [*zip(columns, cells, strict=False)]
+        empty = [name for (name, _), text in pairs if name in full and not text.strip()]
+        if empty:
+            raise BadFile(path, f"{empty[0]} is empty: fill it in, or remove the line", line=number)
         yield (
             number,
             {

@@ -50,7 +50,12 @@ def rows_of(
     except UnicodeDecodeError as error:
         raise BadFile(path, "the text is not UTF-8: convert the file") from error
     except OSError as error:
-        raise BadFile(path, f"{error.strerror or error}: give a readable file") from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> BadFile:
+    """Return what stands for a file that cannot be opened or read."""
+    return BadFile(path, f"{error.strerror or error}: give a readable file")
 
 
 def number_of(path: Path, line: int, text: str) -> float:

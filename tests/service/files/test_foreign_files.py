@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from service.files.foreign.gorse_dump import read_gorse
+from service.client import Refused, ServiceClient
+from service.files.foreign.gorse_dump import Row, read_gorse
+from service.files.foreign.gorse_sending import feedback_key, send_gorse
 from service.files.foreign.movielens import read_movielens
 from service.files.foreign.recbole import read_recbole
 from service.files.opening import BadFile
+from service.files.sending import Summary
 from service.processes.child import ServiceProcess
 from tests.service.files.gorse_dumps import dump
 from tests.service.running import hedgerow, service
@@ -96,6 +99,56 @@ def test_a_dump_is_imported_and_may_be_imported_again(
         assert [(row["ItemId"], row["Value"]) for row in rows] == [("heat", 2.5), ("up", 2.5)]
 
 
+def test_feedback_of_gorse_counts_once_however_often_it_is_imported(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    def repeats(client: ServiceClient) -> tuple[int, int]:
+        [one] = client.get("/v1/stats")["partitions"]
+        return one["appended"], one["duplicates"]
+
+    rows = [STAR | {"UserId": "once", "ItemId": f"i{n}"} for n in range(5)]
+    file = tmp_path / "feedback"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    imported(running, "--format", "gorse", str(file))
+    with running.client() as client:
+        appended, duplicates = repeats(client)
+        imported(running, "--format", "gorse", str(file))
+        assert repeats(client) == (appended + 5, duplicates + 5)
+
+
+def test_a_row_of_gorse_that_is_refused_is_told_and_the_rest_is_sent(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "users"
+    rows = [{"UserId": "eve"}, {"UserId": ["a"]}, {"UserId": "mallory"}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = imported(running, "--format", "gorse", "--users", str(file))["users"]
+    assert (said["accepted"], said["rejected_total"]) == (2, 1)
+    assert said["rejected"][0]["line"] == 2
+    assert "UserId must be a text" in said["rejected"][0]["detail"]
+
+
+def test_feedback_of_gorse_that_means_another_kind_by_now_replaces_what_is_there(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    row = STAR | {"UserId": "changed", "Value": 7.0}
+    file = tmp_path / "feedback"
+    file.write_text(json.dumps(row) + "\n")
+    with running.client() as client:
+        client.put("/api/feedback", [row | {"FeedbackType": "read"}], feedback_key(1, [row]))
+        assert imported(running, "--format", "gorse", str(file))["accepted"] == 1
+        [kept] = client.get("/api/user/changed/feedback/star")
+    assert kept["Value"] == 7
+
+
+def test_what_no_row_is_to_blame_for_ends_the_import(running: ServiceProcess) -> None:
+    rows = [Row("users", number, {"UserId": f"u{number}"}) for number in range(1, 9)]
+    found: dict[str, Summary] = {}
+    with ServiceClient(f"{running.url}/elsewhere") as client, pytest.raises(Refused, match="404"):
+        send_gorse(client, rows, found, lambda _: None)
+    assert found["users"].rejected_total == 0
+
+
 def test_lines_of_json_of_gorse_are_imported(running: ServiceProcess, tmp_path: Path) -> None:
     files = {
         "users": [{"UserId": "bob"}],
@@ -129,13 +182,21 @@ def movielens_1m(folder: Path) -> Path:
     return folder
 
 
+def movielens_1m_as_published(folder: Path) -> Path:
+    movielens_1m(folder)
+    (folder / "movies.dat").write_text("2::Café (1995)::Drama\n", encoding="latin-1")
+    return folder
+
+
 def movielens_latest(folder: Path) -> Path:
     (folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\n1,2,3.0,881250949\n")
     (folder / "movies.csv").write_text('movieId,title,genres\n2,"Café (1995)",Drama\n')
     return folder
 
 
-@pytest.mark.parametrize("made", [movielens_100k, movielens_1m, movielens_latest])
+@pytest.mark.parametrize(
+    "made", [movielens_100k, movielens_1m, movielens_1m_as_published, movielens_latest]
+)
 def test_folders_of_movielens_are_read(made: Any, tmp_path: Path) -> None:
     found = read_movielens(made(tmp_path))
     [(_, item)] = found.items
@@ -168,6 +229,11 @@ def test_files_of_recbole_are_read_and_imported(running: ServiceProcess, tmp_pat
     (tmp_path / "x.inter").write_text("user_id:token\titem_id:token\nu1\ti1\n")
     [(_, event)] = read_recbole(tmp_path).feedback
     assert event == {"user": "u1", "item": "i1", "kind": "like"}
+    (tmp_path / "x.item").write_text(
+        "item_id:token\tgenre:token_seq\tcategories:token_seq\ni1\ta\tb\n"
+    )
+    [(_, item)] = read_recbole(tmp_path).items
+    assert item == {"item": "i1", "categories": ["b"], "features": {"genre": ["a"]}}
 
 
 def test_bad_folders_and_lines_are_refused(tmp_path: Path) -> None:
@@ -182,6 +248,10 @@ def test_bad_folders_and_lines_are_refused(tmp_path: Path) -> None:
         (tmp_path / "u.data").write_text(line)
         with pytest.raises(BadFile, match=says):
             list(read_movielens(tmp_path).feedback)
+    for line, says in (("u1\t\t4", "line 2: item_id is empty"), ("u1\ti1\t", "rating is empty")):
+        (tmp_path / "x.inter").write_text(f"user_id:token\titem_id:token\trating:float\n{line}\n")
+        with pytest.raises(BadFile, match=says):
+            list(read_recbole(tmp_path).feedback)
     (tmp_path / "x.inter").write_text("user\titem\n1\t2\n")
     with pytest.raises(BadFile, match="must name each column and its type"):
         list(read_recbole(tmp_path).feedback)
