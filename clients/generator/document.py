@@ -20,8 +20,8 @@ BY_HAND = {
 }
 """Operations whose methods are written by hand, or that need none."""
 
-NOT_REPEATABLE = {"createKey", "rollBackModel"}
-"""Operations that do something again when they are sent again."""
+NOT_REPEATABLE = {"cancelJob", "createKey", "rollBackModel"}
+"""Operations that do something again when they are sent again, or are refused then."""
 CONDITIONS = {"if-match", "if_version"}
 """Parameters with which a repeat of a request that was carried out would be refused."""
 

@@ -130,13 +130,13 @@ export class Client extends Operations {
    */
   call(request, retries = this.retries, signal) {
     const once = async () => {
-      const [answer, release] = await this.#sent(request);
+      const [answer, limit] = await this.#sent(request);
       try {
         return await answer.json();
       } catch (error) {
         throw noAnswer(request, this.url, error);
       } finally {
-        release();
+        limit.end();
       }
     };
     return this.#again(request, retries, once, signal);
@@ -188,13 +188,15 @@ export class Client extends Operations {
    * @returns {AsyncGenerator<string, void, void>}
    */
   async *#lines(request) {
-    const [answer, release] = await this.#again(request, this.retries, () => this.#sent(request));
-    release();
+    const [answer, limit] = await this.#again(request, this.retries, () => this.#sent(request));
     const decoder = new TextDecoder();
     const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader();
     try {
       for (let rest = ""; ; ) {
+        // each read has the whole time; what the caller does in between takes none of it
+        limit.begin();
         const { done, value } = await reader.read();
+        limit.end();
         const lines = (rest + decoder.decode(value, { stream: !done })).split("\n");
         rest = lines.pop() ?? "";
         yield* lines.filter(Boolean);
@@ -203,6 +205,7 @@ export class Client extends Operations {
     } catch (error) {
       throw new BrokenOff(noAnswer(request, this.url, error).message, { cause: error });
     } finally {
+      limit.end();
       await reader.cancel().catch(() => undefined);
     }
   }
@@ -228,21 +231,19 @@ export class Client extends Operations {
   }
 
   /**
-   * Send once; returns the answer, and what ends the time limit once its body is read.
+   * Send once; returns the answer, and the time limit, which is to end once its body is read.
    * @param {Request} request
-   * @returns {Promise<[Response, () => void]>}
+   * @returns {Promise<[Response, Limit]>}
    */
   async #sent(request) {
-    const limit = new AbortController();
-    const late = new Error(`no answer within ${this.#timeoutMs} ms`);
-    const timer = setTimeout(() => limit.abort(late), this.#timeoutMs);
-    const release = () => clearTimeout(timer);
+    const limit = new Limit(this.#timeoutMs);
+    limit.begin();
     try {
       const answer = await this.#fetched(request, limit.signal);
       if (!answer.ok) throw await refusal(request, answer);
-      return [answer, release];
+      return [answer, limit];
     } catch (error) {
-      release();
+      limit.end();
       throw error instanceof ApiError ? error : noAnswer(request, this.url, error);
     }
   }
@@ -259,6 +260,33 @@ export class Client extends Operations {
     if (body !== undefined) headers["content-type"] = "application/json";
     const where = `${this.url}${request.path}${queryOf(request)}`;
     return fetch(where, { method: request.method, headers, body, signal });
+  }
+}
+
+/** A time limit, which gives its signal when it is over; it can begin anew. */
+class Limit {
+  /** @param {number} timeoutMs */
+  constructor(timeoutMs) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  #timeoutMs;
+  #controller = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  get signal() {
+    return this.#controller.signal;
+  }
+
+  begin() {
+    this.end();
+    const late = new Error(`no answer within ${this.#timeoutMs} ms`);
+    this.#timer = setTimeout(() => this.#controller.abort(late), this.#timeoutMs);
+  }
+
+  end() {
+    clearTimeout(this.#timer);
   }
 }
 

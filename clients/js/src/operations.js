@@ -333,7 +333,7 @@ export class Operations {
    * @returns {Promise<types.Job>}
    */
   cancelJob(job) {
-    return this.call({ method: "DELETE", path: path("/v1/jobs/{job}", { job }) });
+    return this.call({ method: "DELETE", path: path("/v1/jobs/{job}", { job }), repeatable: false });
   }
 
   /**

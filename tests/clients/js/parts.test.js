@@ -1,7 +1,8 @@
 // The parts of the JavaScript client that need no service.
 import assert from "node:assert/strict";
+import http from "node:http";
 import { test } from "node:test";
-import { acceptTracked, ApiError, Unreachable } from "hedgerow-client";
+import { acceptTracked, ApiError, BrokenOff, Client, Unreachable } from "hedgerow-client";
 import { Tries } from "../../../clients/js/src/retries.js";
 import { latest } from "../../../clients/js/src/streams.js";
 
@@ -52,4 +53,15 @@ test("what a page sends gets the user of the session, and only what pages may se
   for (const body of ["", "null", "[]", '{"events": 7}', JSON.stringify({ events: Array(1001).fill(0) })]) {
     assert.throws(() => acceptTracked(body, { user: "ada" }), TypeError);
   }
+});
+
+test("lines that come no more are broken off after the time of one answer", async () => {
+  const server = http.createServer((_, answer) => answer.write('{"user": "ada"}\n'));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const stalled = new Client(`http://127.0.0.1:${server.address().port}`, { timeoutMs: 500 });
+  const lines = stalled.recommendToMany({ users: ["ada", "grace"] });
+  assert.deepEqual((await lines.next()).value, { user: "ada" });
+  await assert.rejects(lines.next(), BrokenOff);
+  server.closeAllConnections();
+  server.close();
 });

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
-from hedgerow_client import HedgerowError, errors
+from hedgerow_client import HedgerowError, errors, requests
 from tests.clients.python.both import Opened
 
 ODD_IDS = ["AC/DC", "..", ".", "a b+c%2F?#", "naïve", "{item}"]
@@ -42,9 +43,11 @@ def test_an_iterator_goes_over_all_pages(client: Any) -> None:
 
 
 def test_lists_for_many_users_come_line_by_line(client: Any) -> None:
-    client.send([{"user": "ada", "item": "a", "rating": 5}], wait="learned")
+    # only a line feed ends a line
+    odd = "a\u2028b\u2029c"
+    client.send([{"user": "ada", "item": odd, "rating": 5}], wait="learned")
     ada, nobody = client.recommend_to_many({"users": ["ada", ""], "exclude_seen": False})
-    assert [one["item"] for one in ada["items"]] == ["a"]
+    assert [one["item"] for one in ada["items"]] == [odd]
     assert nobody["error"]["code"] == "invalid_id"
 
 
@@ -78,6 +81,11 @@ def test_nothing_accepted_says_why_of_each_row(client: Any) -> None:
 def test_an_answer_that_is_not_the_service_s_is_an_error_with_its_text(kind: str, url: str) -> None:
     with Opened(kind, f"{url}/elsewhere") as client, pytest.raises(errors.NotFound):
         client.get_stats()
+
+
+def test_an_answer_without_json_is_an_error_of_the_client() -> None:
+    with pytest.raises(errors.ApiError, match="no JSON but '<html>'; is this the address"):
+        requests.read(requests.READINESS, httpx.Response(200, text="<html>"))
 
 
 def test_an_error_of_the_client_is_caught_by_one_name() -> None:

@@ -1,7 +1,9 @@
 """A stream sends events in batches, holds its sender back, and says what became of each event."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -39,6 +41,16 @@ def test_what_is_refused_is_told_with_its_event(client: Any) -> None:
     assert (receipt.acknowledged, receipt.refused_total) == (2, 4)
     assert [one.event["item"] for one in receipt.refused] == ["i99", "i98", "i97", "i96"]
     assert {one.code for one in receipt.refused} == {"out_of_scale"}
+
+
+def test_an_event_without_json_is_refused_where_it_is_given(client: Any) -> None:
+    good = {"user": "ada", "item": "a", "kind": "view"}
+    with client.stream() as stream:
+        for bad in ({"timestamp": datetime.now(UTC)}, {"value": math.nan}, {"item": "\ud800"}):
+            with pytest.raises((TypeError, ValueError)):
+                stream.send(good | bad)
+        stream.send(good)
+    assert stream.receipt.acknowledged == 1
 
 
 def test_a_batch_leaves_once_it_is_old_enough_and_a_flush_waits_for_no_more(client: Any) -> None:

@@ -151,9 +151,13 @@ class AsyncClient(AsyncOperations):
                 raise requests.refusal(request, answer)
             return answer
 
+        lines = requests.Lines()
         async with aclosing(await self._again(request, self.retries, once)) as answer:
             try:
-                async for line in answer.aiter_lines():
+                async for piece in answer.aiter_bytes():
+                    for line in lines.of(piece):
+                        yield line
+                for line in lines.last():
                     yield line
             except httpx.TransportError as error:
                 raise BrokenOff(str(requests.no_answer(request, self.url, error))) from error

@@ -342,7 +342,9 @@ class AsyncOperations(ABC):
         """A running job stops within about a second. 409 if it has ended, or is promoting its
         model.
         """
-        answer: types.Job = await self.call(Request("DELETE", path("/v1/jobs/{job}", job=job)))
+        answer: types.Job = await self.call(
+            Request("DELETE", path("/v1/jobs/{job}", job=job), repeatable=False)
+        )
         return answer
 
     async def get_job(self, job: str) -> types.Job:

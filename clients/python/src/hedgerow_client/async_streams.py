@@ -9,7 +9,7 @@ from typing import Self
 from hedgerow_client import types
 from hedgerow_client.errors import HedgerowError, NothingAccepted, NotInTime, StreamFailed
 from hedgerow_client.receipts import Receipt, settled
-from hedgerow_client.requests import with_id
+from hedgerow_client.requests import for_stream
 from hedgerow_client.streams import OnBatch
 
 AsyncSend = Callable[[Sequence[types.Feedback]], Awaitable[types.Written]]
@@ -50,7 +50,11 @@ class AsyncEventStream:
         return deepcopy(self._receipt)
 
     async def send(self, event: types.Feedback, timeout_s: float | None = None) -> None:
-        """Take one event; while the queue is full this waits, NotInTime after the timeout."""
+        """Take one event; while the queue is full this waits, NotInTime after the timeout.
+
+        TypeError or ValueError if its values have no JSON: then the stream goes on without it.
+        """
+        ready = for_stream(event)
         async with self._changed:
             self._task = self._task or asyncio.create_task(self._run())
             await self._wait(
@@ -59,7 +63,7 @@ class AsyncEventStream:
             if self._closed:
                 raise ValueError("the stream is closed: open another one")
             now = asyncio.get_running_loop().time()
-            self._queue.append((now, with_id(event)))
+            self._queue.append((now, ready))
             self._taken += 1
             self._changed.notify_all()
 

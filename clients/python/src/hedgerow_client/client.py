@@ -162,9 +162,12 @@ class Client(Operations):
                 raise requests.refusal(request, answer)
             return answer
 
+        lines = requests.Lines()
         with closing(self._again(request, self.retries, once)) as answer:
             try:
-                yield from answer.iter_lines()
+                for piece in answer.iter_bytes():
+                    yield from lines.of(piece)
+                yield from lines.last()
             except httpx.TransportError as error:
                 raise BrokenOff(str(requests.no_answer(request, self.url, error))) from error
 

@@ -5,7 +5,7 @@ HedgerowError
 │   └── BrokenOff          the connection broke in the middle of an answer that has lines
 ├── NotInTime              something did not happen before a deadline
 ├── StreamFailed           a stream ended; ``unacknowledged`` holds the events to send again
-└── ApiError               the service answered with an error
+└── ApiError               the service answered with an error, or something else with no JSON
     ├── InvalidRequest     400, 422 and others: the request cannot be accepted as it is
     │   └── NothingAccepted  no row was accepted; ``rejected`` says why
     ├── Unauthorised 401, Forbidden 403

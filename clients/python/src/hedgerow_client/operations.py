@@ -330,7 +330,9 @@ class Operations(ABC):
         """A running job stops within about a second. 409 if it has ended, or is promoting its
         model.
         """
-        answer: types.Job = self.call(Request("DELETE", path("/v1/jobs/{job}", job=job)))
+        answer: types.Job = self.call(
+            Request("DELETE", path("/v1/jobs/{job}", job=job), repeatable=False)
+        )
         return answer
 
     def get_job(self, job: str) -> types.Job:

@@ -44,7 +44,7 @@ class Request:
         content = None
         if self.body is not None:
             headers["content-type"] = JSON
-            content = json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
+            content = encoded(self.body)
         query = {name: value for name, value in self.query.items() if value is not None}
         return {
             "method": self.method,
@@ -53,6 +53,11 @@ class Request:
             "headers": headers,
             "content": content,
         }
+
+
+def encoded(body: Any) -> bytes:
+    """Return the JSON of a body; TypeError or ValueError for what has none, such as NaN."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
 
 
 READINESS = Request("GET", "/readyz")
@@ -83,10 +88,30 @@ def path(template: str, **ids: str) -> str:
 
 
 def read(request: Request, answer: httpx.Response) -> Any:
-    """Return the JSON of an answer; raise ApiError if it is an error."""
-    if answer.is_success:
+    """Return the JSON of an answer; raise ApiError if it is an error, or holds none."""
+    if not answer.is_success:
+        raise refusal(request, answer)
+    try:
         return answer.json()
-    raise refusal(request, answer)
+    except ValueError as error:
+        said = f"no JSON but {answer.text[:200]!r}; is this the address of the service?"
+        raise ApiError(str(request), answer.status_code, {"detail": said}) from error
+
+
+class Lines:
+    """Makes lines of pieces; only a line feed ends one, for ids may hold U+2028 and others."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def of(self, piece: bytes) -> list[str]:
+        """Return the lines that end in the next piece."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        return [line.decode() for line in lines]
+
+    def last(self) -> list[str]:
+        """Return what stands behind the last end of a line, if there is something."""
+        return [self._rest.decode()] if self._rest else []
 
 
 def refusal(request: Request, answer: httpx.Response) -> ApiError:
@@ -119,6 +144,12 @@ def with_id(event: types.Feedback) -> types.Feedback:
     if "event_id" in event:
         return event
     return {**event, "event_id": uuid.uuid4().hex}
+
+
+def for_stream(event: types.Feedback) -> types.Feedback:
+    """Return an event with an id; TypeError or ValueError if it could not be sent as JSON."""
+    encoded(event)
+    return with_id(event)
 
 
 def sending(events: types.Feedback | Sequence[types.Feedback], wait: str | None) -> Request:

@@ -11,7 +11,7 @@ from typing import Self
 from hedgerow_client import types
 from hedgerow_client.errors import HedgerowError, NothingAccepted, NotInTime, StreamFailed
 from hedgerow_client.receipts import Batch, Receipt, settled
-from hedgerow_client.requests import with_id
+from hedgerow_client.requests import for_stream
 
 Send = Callable[[Sequence[types.Feedback]], types.Written]
 OnBatch = Callable[[Batch], None]
@@ -56,12 +56,16 @@ class EventStream:
             return deepcopy(self._receipt)
 
     def send(self, event: types.Feedback, timeout_s: float | None = None) -> None:
-        """Take one event; while the queue is full this blocks, NotInTime after the timeout."""
+        """Take one event; while the queue is full this blocks, NotInTime after the timeout.
+
+        TypeError or ValueError if its values have no JSON: then the stream goes on without it.
+        """
+        ready = for_stream(event)
         with self._changed:
             self._wait(lambda: len(self._queue) < self._most, timeout_s, "the queue is still full")
             if self._closed:
                 raise ValueError("the stream is closed: open another one")
-            self._queue.append((monotonic(), with_id(event)))
+            self._queue.append((monotonic(), ready))
             self._taken += 1
             self._changed.notify_all()
 
