@@ -40,7 +40,7 @@ from service.http.raw_router import RawRouter
 from service.http.rendered import add_document, add_page
 from service.http.route_page import route_page
 from service.http.sites import Sites
-from service.metrics.catalogue import KEPT_ANSWERS
+from service.metrics.catalogue import KEPT_ANSWERS, TRAININGS
 from service.metrics.meters import Meters
 from service.runtime.api import ApiRuntime
 from service.settings import Settings
@@ -130,6 +130,7 @@ def create_app(
                 fresh_s=keys_fresh_s,
             )
             runtime.watch.tell(app.state.key_check)
+            runtime.jobs.records.on_buried = app.state.meters.count(TRAININGS, "failed").add
             read, most = runtime.jobs.records.record, settings.limits.watchers
             app.state.watched_jobs = WatchedJobs(read, app.state.stopping, most)
             counts = EventCounts(app.state.meters)

@@ -44,6 +44,7 @@ EVENTS = {
     "library_message": "a message of a library",
     "metrics_apart": "a process cannot write its counts into the data directory; only it shows "
     "them",
+    "metrics_left_out": "there is no room for a new series of counts; the process goes on without",
     "model_activated": "a model serves in this process instead of the previous one",
     "model_damaged": "the active model cannot be read from the store; a training compares with a "
     "new fit of its settings",

@@ -28,7 +28,6 @@ from service.http.documentation import problems
 from service.http.problems import problem
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
-from service.store.clock import now_ms
 from service.store.namespace import scale_text
 from service.store.progress import partition_progress, workers
 from service.store.recovery.healing import Rollback
@@ -161,13 +160,12 @@ def _new_items(runtime: ApiRuntime) -> NewItemStats:
 async def _partition(runtime: ApiRuntime, partition: int) -> PartitionStats:
     progress = await partition_progress(runtime.redis, runtime.namespace.name, partition)
     state = await runtime.profiles.state(partition)
-    behind = max(progress.appended - state.watermark, 0)
     return PartitionStats(
         partition=partition,
         appended=progress.appended,
         learned_through=state.watermark,
-        lag_events=behind,
-        lag_ms=max(now_ms() - state.newest_ms, 0) if behind else 0,
+        lag_events=max(progress.appended - state.watermark, 0),
+        lag_ms=state.lag_ms(progress.appended),
         log_bytes=progress.waiting_bytes,
         learner=progress.leader,
         epoch=state.epoch,

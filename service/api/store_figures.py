@@ -75,12 +75,10 @@ class StoreFigures:
             runtime, label = self._runtime, str(partition)
             progress = await partition_progress(runtime.redis, runtime.namespace.name, partition)
             state = await runtime.profiles.state(partition)
-            behind = max(progress.appended - state.watermark, 0)
-            lag_ms = max(now_ms() - state.newest_ms, 0) if behind else 0
             memory = await runtime.profiles.memory_by_family(partition)
             own: dict[Metric, float] = {
-                metrics.LAG_EVENTS: behind,
-                metrics.LAG_SECONDS: lag_ms / 1_000,
+                metrics.LAG_EVENTS: max(progress.appended - state.watermark, 0),
+                metrics.LAG_SECONDS: state.lag_ms(progress.appended) / 1_000,
                 metrics.LOG_BYTES: progress.waiting_bytes,
                 metrics.DEAD_LETTERS: progress.dead_letters,
                 metrics.LEARNER_UP: progress.leader is not None,
@@ -146,5 +144,6 @@ class StoreFigures:
             metrics.ACCEPTING: {(): await runtime.probe.refusal() is None},
             metrics.DURABLE: {(): runtime.server.durable},
             metrics.ROLLBACKS: {(): len(rollbacks)},
+            metrics.LAST_ROLLBACK: {(): rollbacks[0].at_ms / 1_000} if rollbacks else {},
             metrics.ITEMS: {(): await runtime.numbers.count()},
         }

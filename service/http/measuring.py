@@ -1,5 +1,7 @@
 """Counts requests and how long they took, by route template: a path may name anything."""
 
+from http import HTTPStatus
+
 from fastapi.routing import APIRoute
 from starlette.types import Scope
 
@@ -13,6 +15,10 @@ PAGE = "page"
 """Every page of the documentation, and its files."""
 UNKNOWN = "unknown"
 """Every path that is no route's."""
+TEMPLATE = "template"
+"""Where in the scope an application of its own, below a prefix, says which of its routes it is."""
+FAILED = str(int(HTTPStatus.INTERNAL_SERVER_ERROR))
+"""The status of a fault of ours."""
 UNANSWERED = "none"
 """The status of a request whose client left before an answer began."""
 
@@ -34,6 +40,8 @@ class RequestMeters:
         name = method if method in METHODS else OTHER
         count = self._meters.count(REQUESTS, name, route, str(status or UNANSWERED))
         one = count, self._meters.spread(REQUEST_SECONDS, name, route)
+        # a rise from 0 shows that there was a first one; a series that begins with it shows none
+        self._meters.count(REQUESTS, name, route, FAILED)
         if name is not OTHER:
             self._known[method, route, status] = one
         return one
@@ -44,4 +52,7 @@ def template(scope: Scope) -> str:
     route = scope.get("route")
     if isinstance(route, APIRoute):
         return route.path_format
+    named: str | None = scope.get(TEMPLATE)
+    if named is not None:
+        return named
     return PAGE if "endpoint" in scope else UNKNOWN

@@ -123,7 +123,7 @@ LAG_SECONDS = Metric(
     "hedgerow_lag_seconds",
     "gauge",
     LEARNING,
-    "Time since the newest learned event was accepted; 0 if none waits.",
+    "Time since the newest learned event was accepted; 0 if none waits, or none was learned.",
     ("partition",),
 )
 LOG_BYTES = Metric(
@@ -158,7 +158,7 @@ TRAINING_SECONDS = Metric(
     "hedgerow_training_duration_seconds",
     "histogram",
     TRAINING,
-    "Time from the beginning of a training to its end.",
+    "Time from the beginning of a training to its end; of those whose trainer died, none.",
     ("outcome",),
     TRAIN_S,
 )
@@ -213,6 +213,12 @@ ROLLBACKS = Metric(
     STORE,
     "How often the store was found to have lost something that it had acknowledged, up to 20.",
 )
+LAST_ROLLBACK = Metric(
+    "hedgerow_last_rollback_timestamp_seconds",
+    "gauge",
+    STORE,
+    "When the store was last found to have lost something, in Unix time; absent: never.",
+)
 STORE_BYTES = Metric(
     "hedgerow_store_bytes",
     "gauge",
@@ -258,6 +264,7 @@ METRICS = (
     ACCEPTING,
     DURABLE,
     ROLLBACKS,
+    LAST_ROLLBACK,
     STORE_BYTES,
     ITEMS,
     RESTARTS,

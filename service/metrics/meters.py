@@ -5,12 +5,14 @@ series has a place in the array, and whoever counts keeps it. One thread counts 
 adding to a number is not atomic; series may be made by any thread.
 """
 
+import errno
 import threading
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
 from service.metrics.catalogue import Metric
+from service.telemetry import logger
 
 CELLS = 16_384
 """Numbers that a process has room for: about 900 histograms."""
@@ -54,7 +56,11 @@ class Spread:
 
 
 class Meters:
-    """All series of a process; without a file behind them, they end with it."""
+    """All series of a process; without a file behind them, they end with it.
+
+    A series that there is no room for is counted where nobody reads it: whoever counts has
+    something to do that must not fail because of it.
+    """
 
     def __init__(
         self,
@@ -63,21 +69,25 @@ class Meters:
         taken: int = 0,
         write_down: Callable[[Series], None] | None = None,
     ) -> None:
-        """``cells`` hold the ``known`` series already, in the first ``taken``."""
-        self._cells = memoryview(bytearray(8 * CELLS)).cast("d") if cells is None else cells
+        """``cells`` hold the ``known`` series already, in the first ``taken``.
+
+        ``write_down`` raises OSError if the name of a series has no room.
+        """
+        self._cells = _new_cells(CELLS) if cells is None else cells
         self._series = {(one.metric.name, one.values): one for one in known}
         self._taken, self._write_down = taken, write_down
         self._lock = threading.Lock()
+        self._has_told = False
         self.is_shared = write_down is not None
         """Whether other processes see these numbers."""
 
     def count(self, metric: Metric, *values: str) -> Count:
         """Return the counter with these values of the labels; it begins at 0."""
-        return Count(self._cells, self._place(metric, values))
+        return Count(*self._place(metric, values))
 
     def spread(self, metric: Metric, *values: str) -> Spread:
         """Return the histogram with these values of the labels; it begins empty."""
-        return Spread(self._cells, self._place(metric, values), metric.bounds)
+        return Spread(*self._place(metric, values), metric.bounds)
 
     def series(self) -> list[tuple[Series, list[float]]]:
         """Return every series with its numbers."""
@@ -87,21 +97,33 @@ class Meters:
             for one in tuple(self._series.values())
         ]
 
-    def _place(self, metric: Metric, values: tuple[str, ...]) -> int:
+    def _place(self, metric: Metric, values: tuple[str, ...]) -> "tuple[memoryview[float], int]":
+        """Return the cells of a series, and where it begins in them."""
         with self._lock:
             one = self._series.get((metric.name, values))
-            if one is None:
-                one = self._make(metric, values)
-            return one.at
+            try:
+                return self._cells, (one or self._make(metric, values)).at
+            except OSError as error:
+                self._tell(f"{metric.name} {values}: {error.strerror or error}")
+        return _new_cells(metric.cells), 0
+
+    def _tell(self, detail: str) -> None:
+        if not self._has_told:
+            logger().warning("metrics_left_out", detail=detail)
+        self._has_told = True
 
     def _make(self, metric: Metric, values: tuple[str, ...]) -> Series:
         if len(values) != len(metric.labels):
             raise ValueError(f"{metric.name} has the labels {metric.labels}, not {values}")
         if self._taken + metric.cells > len(self._cells):
-            raise ValueError(f"there is no room for {metric.name} {values}: raise CELLS")
+            raise OSError(errno.ENOSPC, f"all {len(self._cells)} numbers of a process are taken")
         one = Series(metric, values, self._taken)
         if self._write_down is not None:
             self._write_down(one)
         self._taken += metric.cells
         self._series[metric.name, values] = one
         return one
+
+
+def _new_cells(n: int) -> "memoryview[float]":
+    return memoryview(bytearray(8 * n)).cast("d")

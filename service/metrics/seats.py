@@ -7,12 +7,13 @@ restarts, and nobody needs to tidy up. ``<seat>.names`` has a line for each seri
 the numbers in the same order.
 """
 
+import errno
 import fcntl
 import json
 import mmap
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,56 +44,65 @@ def metrics_folder(data_dir: Path, namespace: str) -> Path:
 @contextmanager
 def counting(folder: Path, role: str) -> Iterator[Meters]:
     """Take a seat and count there; where that is impossible, count in memory alone."""
-    try:
-        descriptor, seat = _take(folder, role)
-    except OSError as error:
-        detail = f"{folder}: {error.strerror or error}"
-        logger().warning("metrics_apart", detail=detail)
-        yield Meters()
-        return
-    names = None
-    try:
-        names = os.open(seat.with_suffix(".names"), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        yield _opened(descriptor, names, seat)
-    finally:
-        # the map holds the file open, perhaps for longer
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)
-        if names is not None:
-            os.close(names)
+    with ExitStack() as seat:
+        try:
+            meters = _seated(folder, role, seat)
+        except OSError as error:
+            seat.close()
+            detail = f"{folder}: {error.strerror or error}"
+            logger().warning("metrics_apart", detail=detail)
+            meters = Meters()
+        yield meters
+
+
+def _seated(folder: Path, role: str, seat: ExitStack) -> Meters:
+    """Return the meters of a free seat, which is free again when ``seat`` is closed."""
+    cells, path = _take(folder, role)
+    seat.callback(os.close, cells)
+    # the map holds the file open, perhaps for longer
+    seat.callback(fcntl.flock, cells, fcntl.LOCK_UN)
+    # written in full: a map of what the disk has no room for kills the process
+    while (size := os.fstat(cells).st_size) < SIZE:
+        os.pwrite(cells, bytes(SIZE - size), size)
+    names = os.open(path.with_suffix(".names"), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    seat.callback(os.close, names)
+    return _opened(cells, names, path)
 
 
 def _take(folder: Path, role: str) -> tuple[int, Path]:
-    """Return a locked file of cells that has all its room on the disk, and its path."""
+    """Return the locked file of cells of the first free seat, and its path."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(SEATS):
         path = folder / f"{role}-{number}.cells"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # written in full: a map of what the disk has no room for kills the process
-                missing = SIZE - os.fstat(descriptor).st_size
-                os.pwrite(descriptor, bytes(max(missing, 0)), SIZE - max(missing, 0))
-                return descriptor, path
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)
+        else:
+            return descriptor, path
     raise OSError(f"all {SEATS} seats of {role} are taken")
 
 
 def _opened(descriptor: int, names: int, seat: Path) -> Meters:
     """Return the meters of a seat, which go on where the process before them ended."""
     found = written(seat.with_suffix(".names").read_bytes())
-    # an incomplete line: the process ended while it wrote it, and never counted there
-    os.ftruncate(names, found.size)
     cells = memoryview(mmap.mmap(descriptor, SIZE)).cast("d")
     # cells that no name is given to were never counted in, unless a machine lost its power
     cells[found.cells :] = memoryview(bytes(8 * (CELLS - found.cells))).cast("d")
+    end = found.size
 
     def write_down(one: Series) -> None:
-        os.write(names, _line(one))
+        nonlocal end
+        line = _line(one)
+        # an incomplete line: its process ended, or the disk was full, and nothing was counted there
+        os.ftruncate(names, end)
+        if os.write(names, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        end += len(line)
 
     return Meters(cells, found.series, found.cells, write_down)
 

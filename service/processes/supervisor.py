@@ -154,6 +154,8 @@ class Supervisor:
             loop.add_signal_handler(number, stop.set)
 
     async def _keep(self, child: Supervised, stop: asyncio.Event) -> None:
+        # from 0: an alarm sees how it rises
+        restarts = self._meters.count(RESTARTS, child.role)
         while not stop.is_set():
             heartbeat = Heartbeat()
             process = await self._spawn(child, heartbeat)
@@ -163,7 +165,7 @@ class Supervisor:
                 await end(process)
                 return
             self._log_end_or_refuse(child, await process.wait())
-            self._meters.count(RESTARTS, child.role).add()
+            restarts.add()
             await happens(stop, asyncio.sleep(child.pause_s(self._first_pause_s)))
 
     async def _until_ended(
@@ -221,6 +223,7 @@ class Supervisor:
         if self._server is None:
             await stop.wait()
             return
+        self._meters.count(RESTARTS, "store")
         deaths, room = Supervised("private server", []), self._room
         while not await happens(stop, asyncio.sleep(0.1)):
             if self._server.alive:

@@ -86,6 +86,7 @@ class Trainer:
         self._settings, self._lease = settings, lease
         self._meters = meters or Meters()
         self._jobs, self._schedules = jobs, schedules
+        jobs.records.on_buried = self._meters.count(TRAININGS, "failed").add
         self._next_look_ms = 0
         self._outage = Outage()
         self.superseded = False

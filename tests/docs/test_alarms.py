@@ -39,6 +39,13 @@ def test_the_dashboard_has_panels_with_queries() -> None:
     assert len({panel["id"] for panel in panels}) == len(panels)
 
 
+def test_the_dashboard_reads_from_the_data_source_that_is_chosen() -> None:
+    text = (FOLDER / "grafana/hedgerow.json").read_text()
+    assert set(re.findall(r'"uid": "(.+)"', text)) == {"hedgerow", "${datasource}"}
+    [chosen] = json.loads(text)["templating"]["list"]
+    assert (chosen["name"], chosen["type"]) == ("datasource", "datasource")
+
+
 def test_every_alarm_is_explained_and_tested_both_ways() -> None:
     page, tests = (DOCS / "how-to/monitor.md").read_text(), TESTS.read_text()
     assert len(ALARMS) == len(set(ALARMS)) > 10

@@ -23,6 +23,7 @@ from service.api.gorse.routes import ROUTES, GorseRoute
 from service.errors import ServiceError, Unauthorised
 from service.http.acts import noted
 from service.http.auth import Need
+from service.http.measuring import TEMPLATE, UNKNOWN
 from service.http.routing import bounded, check_caller
 
 PREFIX = "/api"
@@ -48,9 +49,11 @@ class GorseApi:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # a new scope: the edge looks at the headers of the old one
-        scope = {**scope, "headers": _with_bearer(scope["headers"])}
+        outer, scope = scope, {**scope, "headers": _with_bearer(scope["headers"])}
+        outer[TEMPLATE] = UNKNOWN
         try:
             route, path = self._find(scope)
+            outer[TEMPLATE] = PREFIX + route.path
             scope["path_params"] = path
             answered = partial(self._answer, route)
             if route.act:

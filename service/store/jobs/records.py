@@ -61,6 +61,8 @@ class JobRecords:
     def __init__(self, client: redis.Redis, namespace: str, *, kept: int = KEPT) -> None:
         self._client, self._kept = client, kept
         self._keys = NamespaceKeys(namespace)
+        self.on_buried: Callable[[], object] = lambda: None
+        """Called for each job that failed because its trainer has ended, as was found here."""
 
     def create(self, order: TrainingOrder) -> JobRecord:
         """Write a new queued job; Backlogged if too many jobs wait."""
@@ -170,7 +172,8 @@ class JobRecords:
         if was == PROMOTING:
             error += ", unless GET /v1/models says that its model serves"
         change = {"status": "failed", "error": error, **_ended()}
-        self._move(record.id, ("running",), change, worker=record.worker)
+        if self._move(record.id, ("running",), change, worker=record.worker):
+            self.on_buried()
 
     def _move(
         self,

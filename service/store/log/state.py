@@ -7,6 +7,7 @@ from typing import cast
 import redis
 
 from service.errors import Misconfigured
+from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
@@ -49,6 +50,15 @@ class PartitionState:
     def rewrites(self) -> int:
         """Return how often earlier events were removed or moved: counts of them are wrong then."""
         return self.deletions + self.moves
+
+    def lag_ms(self, appended: int) -> int:
+        """Return the time since the newest learned event was accepted.
+
+        It is 0 if none waits, and before the first was learned.
+        """
+        if appended <= self.watermark or not self.newest_ms:
+            return 0
+        return max(now_ms() - self.newest_ms, 0)
 
     @staticmethod
     def of(stored: Mapping[bytes, bytes]) -> "PartitionState":

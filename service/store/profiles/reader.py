@@ -1,6 +1,7 @@
 """Reads the profiles for the api: rows, histories, users, reports. It writes nothing."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -24,6 +25,8 @@ from service.store.profiles.history_record import read_history
 
 SAMPLE = 32
 """Sampled keys per family when memory is estimated."""
+MEMORY_KEPT_S = 5.0
+"""Seconds for which an estimate is given again: it costs the store some 160 commands."""
 _ROWS_STATE = [b"epoch", b"watermark", b"generation", b"fingerprint", b"identity"]
 """Fields of the state that a read of rows needs."""
 ATTEMPTS = 5
@@ -64,11 +67,15 @@ class ProfileReader:
         layout: RowLayout,
         *,
         start: Mapping[str, F64] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._client, self._namespace, self._layout = client, namespace, layout
         self._start = {name: array.copy() for name, array in (start or {}).items()}
         self._keys = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
         self._known = [_Arrays(0, -1, "", {})] * namespace.partitions
+        self._memory: dict[int, tuple[float, dict[str, int]]] = {}
+        """By partition, when its memory was estimated, and the estimate."""
         self._changed = [True] * namespace.partitions
         """By partition, whether the last read found another state than the read before."""
 
@@ -201,7 +208,14 @@ class ProfileReader:
         return [shown(entry) for entry in reversed(cast("list[StreamEntry]", answer))]
 
     async def memory_by_family(self, partition: int) -> dict[str, int]:
-        """Return the approximate memory of each family of keys of a partition, in bytes."""
+        """Return the approximate memory of each family of keys, in bytes, a moment ago."""
+        at, memory = self._memory.get(partition, (-MEMORY_KEPT_S, {}))
+        if self._clock() - at >= MEMORY_KEPT_S:
+            memory = await self._estimated_memory(partition)
+            self._memory[partition] = self._clock(), memory
+        return memory
+
+    async def _estimated_memory(self, partition: int) -> dict[str, int]:
         keys, generation = self._keys[partition], (await self.state(partition)).generation
         with store_errors():
             users = cast("list[bytes]", await self._await(self._sample(keys)))

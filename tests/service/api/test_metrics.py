@@ -1,7 +1,15 @@
 """GET /metrics says what the process has answered, by route and status."""
 
+from dataclasses import asdict
+
+import msgspec
+import redis
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from service.api.store_figures import StoreFigures
+from service.store.identity.known import Positions
+from service.store.keys import NamespaceKeys
+from service.store.recovery.healing import Rollback
 from tests.api import NDJSON, Api
 from tests.service.metrics.scrape import Samples, samples, total, value
 
@@ -56,6 +64,42 @@ def test_whatever_clients_ask_for_the_labels_stay_few(api: Api) -> None:
     methods = {dict(labels)["method"] for name, labels in found if name == REQUESTS}
     assert methods == {"GET", "other"}
     assert value(found, REQUESTS, method="GET", route="unknown", status="404") == 30
+
+
+def test_routes_of_gorse_are_told_apart(api: Api) -> None:
+    api("GET", "/api/user/ada")
+    api("GET", "/api/recommend/ada/films")
+    for path in ("no/such", "nor/this", "user"):
+        api("GET", f"/api/{path}")
+    found = read(api)
+    routes = {dict(labels)["route"] for name, labels in found if name == REQUESTS}
+    assert routes == {"/api/user/{user-id}", "/api/recommend/{user-id}[/{category}]", "unknown"}
+    assert total(found, REQUESTS, route="unknown") == 3
+
+
+def test_failures_of_a_route_are_counted_from_0(api: Api) -> None:
+    api("GET", "/healthz")
+    failed = (REQUESTS, frozenset({"method": "GET", "route": "/healthz", "status": "500"}.items()))
+    assert read(api)[failed] == 0
+
+
+def test_the_newest_rollback_is_dated(api: Api, client: redis.Redis) -> None:
+    name = "hedgerow_last_rollback_timestamp_seconds"
+    key = NamespaceKeys(api.settings.namespace).rollbacks
+    assert name not in {known for known, _ in read(api)}
+    nothing = Positions((0,), 0)
+    for at_ms in (1_794_000_000_000, 1_795_000_000_500):
+        client.lpush(key, msgspec.json.encode(asdict(Rollback(at_ms, 1, nothing, nothing))))
+    api.app.state.store_figures = StoreFigures(api.runtime)
+    assert value(read(api), name) == 1_795_000_000.5
+
+
+def test_before_the_first_commit_there_is_no_lag_in_time(api: Api) -> None:
+    api("POST", "/v1/events", json={"user": "a", "item": "b", "rating": 3})
+    found = read(api)
+    assert total(found, "hedgerow_lag_events") == 1
+    assert total(found, "hedgerow_lag_seconds") == 0
+    assert {one["lag_ms"] for one in api("GET", "/v1/stats").json()["partitions"]} == {0}
 
 
 def test_a_request_to_an_untrusted_host_counts(api: Api) -> None:

@@ -26,6 +26,33 @@ with counting(Path(sys.argv[1]), "api") as meters:
     threading.Event().wait(60)
 """
 
+STARTING = """
+import resource, sys
+from pathlib import Path
+from service.metrics.catalogue import EVENTS_ACCEPTED
+from service.metrics.seats import counting
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+with counting(Path(sys.argv[1]), "api") as meters:
+    meters.count(EVENTS_ACCEPTED).add(7)
+    print(meters.is_shared, *(numbers for _, numbers in meters.series()))
+"""
+GROWING = """
+import resource, sys
+from pathlib import Path
+from service.metrics.catalogue import EVENTS_ACCEPTED, REQUESTS
+from service.metrics.seats import counting
+folder, room = Path(sys.argv[1]), int(sys.argv[2])
+with counting(folder, "api") as meters:
+    meters.count(REQUESTS, "GET", "/a", "200").add()
+    size = (folder / "api-0.names").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, resource.RLIM_INFINITY))
+    for route in ("/b", "/c"):
+        meters.count(REQUESTS, "GET", route, "200").add()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    meters.count(REQUESTS, "GET", "/later", "200").add(4)
+    meters.count(EVENTS_ACCEPTED).add(7)
+"""
+
 
 def accepted(sums: Sums) -> float:
     [number] = sums[EVENTS_ACCEPTED][()]
@@ -139,11 +166,47 @@ def test_a_process_that_cannot_write_into_the_folder_shows_its_own_counts(tmp_pa
         assert accepted(gathered(tmp_path / "metrics", meters)) == 2
 
 
-def test_what_does_not_fit_is_refused() -> None:
+@pytest.mark.parametrize("room", [0, 100, 4_096])
+def test_on_a_full_disk_a_process_counts_in_memory(tmp_path: Path, room: int) -> None:
+    said = in_little_room(tmp_path, STARTING, room)
+    assert said.startswith("False [7.0]")
+    assert said.count("metrics_apart") == 1
+
+
+def test_names_that_cannot_be_opened_keep_no_process_from_counting(tmp_path: Path) -> None:
+    (tmp_path / "api-0.names").mkdir()
+    with counting(tmp_path, "api") as meters:
+        meters.count(EVENTS_ACCEPTED).add(2)
+        assert [numbers for _, numbers in meters.series()] == [[2]]
+
+
+@pytest.mark.parametrize("room", [0, 20])
+def test_a_series_that_a_full_disk_has_no_room_for_harms_no_other(
+    tmp_path: Path, room: int
+) -> None:
+    said = in_little_room(tmp_path, GROWING, room)
+    assert said.count("metrics_left_out") == 1
+    sums = gathered(tmp_path, ALONE)
+    assert sums[REQUESTS] == {("GET", "/a", "200"): [1], ("GET", "/later", "200"): [4]}
+    assert accepted(sums) == 7
+
+
+def in_little_room(folder: Path, program: str, room: int) -> str:
+    """Run a program whose files may grow by ``room`` bytes only; return all that it says."""
+    words = [sys.executable, "-c", program, str(folder), str(room)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_what_does_not_fit_is_left_out() -> None:
     meters = Meters()
     with pytest.raises(ValueError, match="has the labels"):
         meters.count(REQUESTS, "GET", "/a")
     for number in range(CELLS):
         meters.count(REQUESTS, "GET", str(number), "200").add()
-    with pytest.raises(ValueError, match="no room"):
-        meters.count(EVENTS_ACCEPTED)
+    meters.count(EVENTS_ACCEPTED).add()
+    meters.spread(REQUEST_SECONDS, "GET", "/a").note(0.5)
+    assert len(meters.series()) == CELLS
+    meters.count(REQUESTS, "GET", "0", "200").add()
+    assert meters.series()[0][1] == [2]

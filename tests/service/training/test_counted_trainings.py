@@ -42,3 +42,12 @@ def test_trainings_are_counted_by_what_became_of_them(client: redis.Redis, names
     spreads = [numbers for one, numbers in meters.series() if one.metric is TRAINING_SECONDS]
     assert [sum(numbers[:-1]) for numbers in spreads] == [1, 1, 1]
     lease.release()
+
+    # another trainer is there: whoever finds out that the job has none counts it, once
+    successor = Lease(client, NamespaceKeys(namespace).trainer, 600_000)
+    assert successor.acquire()
+    for _ in range(2):
+        assert jobs.records.record(lasting).status == "failed"
+    [failed] = [numbers for one, numbers in meters.series() if one.values == ("failed",)][:1]
+    assert failed == [2]
+    successor.release()

@@ -10,9 +10,10 @@ from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.connection import connect_async
+from service.store.keys import PartitionKeys
 from service.store.log.codec import DELETE_ITEM
 from service.store.namespace import open_namespace
-from service.store.profiles.reader import ProfileReader
+from service.store.profiles.reader import MEMORY_KEPT_S, ProfileReader
 from tests.feed import Event, some_ratings
 
 VIEW = KINDS["view"].code
@@ -34,13 +35,13 @@ def learner(client, settings):
 def reading(client, redis_url, settings):
     """Run ``story(reader)`` with a reader of its own."""
 
-    def run(story, settings=settings):
+    def run(story, settings=settings, **more):
         async def main():
             namespace = open_namespace(client, Settings(namespace=settings.namespace))
             async with connect_async(redis_url, role="test") as connection:
                 model = OnlineModel(online_config(settings, namespace))
                 return await story(
-                    ProfileReader(connection, namespace, model.layout, start=model.arrays())
+                    ProfileReader(connection, namespace, model.layout, start=model.arrays(), **more)
                 )
 
         return asyncio.run(main())
@@ -152,6 +153,21 @@ def test_reports_are_read_as_they_were_written(learner, feed, reading):
     assert memory["histories"] >= 3_000 * 24
     assert all(memory[family] > 0 for family in ("user_rows", "item_rows", "online", "changes"))
     assert memory["impressions"] == 0
+
+
+def test_the_estimate_of_memory_is_made_once_for_all_who_ask(reading, client, namespace):
+    dead, seconds = PartitionKeys(namespace, 0).dead, [0.0]
+
+    async def story(reader):
+        first = await reader.memory_by_family(0)
+        client.set(dead, "x" * 1_000)
+        again = await reader.memory_by_family(0)
+        seconds[0] += MEMORY_KEPT_S
+        return first, again, await reader.memory_by_family(0)
+
+    first, again, later = reading(story, clock=lambda: seconds[0])
+    assert first["dead_letters"] == again["dead_letters"] == 0
+    assert later["dead_letters"] > 1_000
 
 
 def test_a_partition_that_was_never_learned_is_all_zero(reading):
