@@ -1,7 +1,6 @@
 """Search of items by their titles and comments, in the catalogue as this process sees it."""
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -40,8 +39,8 @@ class ItemSearch:
         self._view = view
         self._texts: dict[int, tuple[tuple[Column | None, ...], Texts]] = {}
 
-    async def find(self, question: str, after: Found | None = None) -> list[Found]:
-        """Return the items with all words, the best first, or those that come after one of them.
+    async def find(self, question: str, most: int, after: Found | None = None) -> list[Found]:
+        """Return up to ``most`` items with all words, the best first, or those after one of them.
 
         Of items that fit as well the oldest comes first. Raises InvalidSearch, and NotReady while
         the texts are being read for the first time.
@@ -51,18 +50,21 @@ class ItemSearch:
             raise InvalidSearch(f"`q` must hold 1 to {MOST_WORDS} words: letters or digits")
         blocks = (await self._view.with_columns(SEARCHED)).blocks
         # in a thread: a million titles take a third of a second
-        return await asyncio.to_thread(self._search, blocks, words, after)
+        return await asyncio.to_thread(self._search, blocks, words, most, after)
 
     def _search(
-        self, blocks: Sequence[Block], words: Sequence[str], after: Found | None
+        self, blocks: Sequence[Block], words: Sequence[str], most: int, after: Found | None
     ) -> list[Found]:
-        found = [
-            Found(fit, at * BLOCK + item)
-            for at, texts in enumerate(self._texts_of(blocks))
-            for item, fit in zip(*map(np.ndarray.tolist, texts.search(words)), strict=True)
-        ]
-        found.sort(key=_rank)
-        return found if after is None else found[bisect_right(found, _rank(after), key=_rank) :]
+        found = [texts.search(words) for texts in self._texts_of(blocks)]
+        if not found:
+            return []
+        items = np.concatenate([inside + at * BLOCK for at, (inside, _) in enumerate(found)])
+        fits = np.concatenate([fit for _, fit in found])
+        if after is not None:
+            follows = (fits < after.fit) | ((fits == after.fit) & (items > after.item))
+            items, fits = items[follows], fits[follows]
+        best = np.lexsort((items, -fits))[:most]
+        return list(map(Found, fits[best].tolist(), items[best].tolist()))
 
     def _texts_of(self, blocks: Sequence[Block]) -> Iterator[Texts]:
         """Yield the texts of each block, kept ones where nothing has changed."""
@@ -72,10 +74,6 @@ class ItemSearch:
             if kept is None or any(a is not b for a, b in zip(kept[0], columns, strict=True)):
                 kept = self._texts[at] = (columns, Texts.of(_joined(columns)))
             yield kept[1]
-
-
-def _rank(found: Found) -> tuple[float, int]:
-    return -found.fit, found.item
 
 
 def _joined(columns: Sequence[Column | None]) -> list[str]:

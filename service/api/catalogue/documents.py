@@ -96,7 +96,7 @@ async def list_items(
 async def _found(runtime: ApiRuntime, question: str, limit: int, cursor: str | None) -> ItemPage:
     of = f"items {question}"
     after = None if cursor is None else _place_in(read_cursor(of, cursor))
-    found = await runtime.item_search.find(question, after)
+    found = await runtime.item_search.find(question, limit + 1, after)
     numbers = [number for _, number in found[:limit]]
     documents = await runtime.catalogue.items(numbers)
     pairs = zip(await runtime.numbers.ids(numbers), documents, strict=True)

@@ -55,6 +55,9 @@ class GorseApi:
             route, path = self._find(scope)
             outer[TEMPLATE] = PREFIX + route.path
             scope["path_params"] = path
+            need, appends = _asks(route, scope)
+            # before the act is noted: who may not do it leaves nothing in the audit log
+            await check_caller(scope, need, appends=appends)
             answered = partial(self._answer, route)
             if route.act:
                 await noted(route.act, answered, scope, receive, send)
@@ -70,8 +73,6 @@ class GorseApi:
     async def _response(self, route: GorseRoute, scope: Scope, receive: Receive) -> Response:
         state = scope["app"].state
         try:
-            need, appends = _asks(route, scope)
-            await check_caller(scope, need, appends=appends)
             with state.bodies.holding() as held:
                 body = bounded(receive, state.settings.max_body_bytes, held)
                 call = Call(Request(scope, body), _decoded(scope["path_params"]))
@@ -120,7 +121,8 @@ def _paths(route: GorseRoute) -> Iterator[_Path]:
 
 def _asks(route: GorseRoute, scope: Scope) -> tuple[Need, bool]:
     """Return the role that a request needs, and whether it appends feedback."""
-    writes = route.writes_with in parse_qs(scope["query_string"].decode("latin-1"))
+    given = parse_qs(scope["query_string"].decode("latin-1"))
+    writes = bool(route.writes_with) and route.writes_with in given
     return ("write", True) if writes else (route.need, route.appends)
 
 

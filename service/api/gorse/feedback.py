@@ -13,6 +13,10 @@ from service.api.gorse.records import past_events
 from service.api.gorse.times import read_time
 from service.api.times import rfc3339
 from service.api.waiting import learned
+from service.errors import NotReady
+from service.runtime.api import ApiRuntime
+from service.store.partitions import partition_of
+from service.store.progress import partition_progress
 
 
 def types_of(call: Call) -> Types:
@@ -83,12 +87,21 @@ async def _delete(call: Call, kind: str | None) -> Success:
     [number] = await runtime.numbers.lookup([item])
     if number is None:
         return success(0)
-    past = await past_events(runtime, types_of(call), user)
-    found = [r for r in past.records() if r.item == item and kind in {None, r.kind}]
+    await _caught_up(runtime, user)
+    past = await past_events(runtime, types_of(call), user, number)
+    found = past.kinds() if kind is None else past.kinds() & {kind}
     if kind is None or found:
-        keep = [] if kind is None else past.rows_besides(kind, item)
+        keep = [] if kind is None else past.rows_besides(kind)
         await delete_rating(runtime, user, item, number, token, keep=keep)
     return success(len(found))
+
+
+async def _caught_up(runtime: ApiRuntime, user: str) -> None:
+    """Wait until what was acknowledged of a user is in their history; NotReady if too slow."""
+    partition = partition_of(user, runtime.namespace.partitions)
+    appended = (await partition_progress(runtime.redis, runtime.namespace.name, partition)).appended
+    if not await learned(runtime.changes, {partition: appended}, runtime.settings.wait_timeout_ms):
+        raise NotReady("earlier feedback is not learned yet: send the deletion again")
 
 
 def _value(row: dict[str, Any]) -> float:

@@ -1,6 +1,7 @@
 """Reading feedback: records of a user, of an item, of a pair, and pages of all."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -43,14 +44,13 @@ async def of_user(call: Call) -> Any:
 
 
 async def of_pair(call: Call) -> Any:
-    records = await _records(call, call.user)
-    return [record.shown() for record in records if record.item == call.item]
+    return [record.shown() for record in await _of_item(call, [call.user])]
 
 
 async def one(call: Call) -> Any:
     kind = call.path["feedback-type"]
-    for record in await _records(call, call.user):
-        if (record.item, record.kind) == (call.item, kind):
+    for record in await _of_item(call, [call.user]):
+        if record.kind == kind:
             return record.shown()
     return PlainTextResponse("{}")
 
@@ -59,9 +59,7 @@ async def of_item(call: Call) -> Any:
     users = await users_after(call.runtime, None, USERS_OF_ITEM + 1)
     if len(users) > USERS_OF_ITEM:
         raise NotByItem
-    kind, found = call.path.get("feedback-type"), list[Record]()
-    for user in users:
-        found += [one for one in await _records(call, user) if one.item == call.item]
+    kind, found = call.path.get("feedback-type"), await _of_item(call, users)
     return [record.shown() for record in found if kind in {None, record.kind}]
 
 
@@ -92,8 +90,16 @@ async def _page(
     return found, [users[-1]] if len(users) == USERS_OF_PAGE else None
 
 
-async def _records(call: Call, user: str) -> list[Record]:
-    past = await past_events(call.runtime, types_of(call), user)
+async def _of_item(call: Call, users: Sequence[str]) -> list[Record]:
+    """Return the records of users about the item of the path."""
+    [number] = await call.runtime.numbers.lookup([call.item])
+    if number is None:
+        return []
+    return [record for user in users for record in await _records(call, user, number)]
+
+
+async def _records(call: Call, user: str, item: int | None = None) -> list[Record]:
+    past = await past_events(call.runtime, types_of(call), user, item)
     return past.records()
 
 

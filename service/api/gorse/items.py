@@ -31,8 +31,8 @@ async def write_many(call: Call) -> Success:
 
 async def list_page(call: Call) -> Any:
     if question := call.value("q"):
-        found = await call.runtime.item_search.find(question)
-        ids = await call.runtime.numbers.ids([one.item for one in found[: call.n]])
+        found = await call.runtime.item_search.find(question, call.n)
+        ids = await call.runtime.numbers.ids([one.item for one in found])
         return {"Cursor": "", "Items": await described(call, ids)}
     every: SortedItems = call.request.app.state.gorse_items
     given, n = call.value("cursor"), call.n

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from service.api.figures import figure
-from service.api.gorse.call import Call
+from service.api.gorse.call import MOST_N, Call, Refused
 from service.api.gorse.feedback import feedback_of, types_of
-from service.api.gorse.records import past_events
 from service.api.gorse.showing import show
 from service.api.slates.asking import history_of
 from service.api.times import read_ms
@@ -16,6 +17,7 @@ from service.ranking.slates.wanted import Wanted
 from service.ranking.strategies import LATEST, POPULAR, TRENDING, Strategy
 from service.serving.asked import Answer, Asked
 from service.store.catalogue.documents import Document
+from service.store.clock import now_ms
 
 Scores = list[dict[str, Any]]
 
@@ -23,9 +25,11 @@ Scores = list[dict[str, Any]]
 async def recommend(call: Call) -> Any:
     """What suits a user and is new to them; the newest items where nothing is known of the user."""
     seen = await _seen(call, call.user)
-    answer = await call.runtime.recommender.recommend(_asked(call, call.user, seen))
+    answer = await call.runtime.recommender.recommend(
+        _asked(call, call.user, seen, exclude_seen=True)
+    )
     if answer.slate.origin.strategy == POPULAR:
-        asked = _asked(call, call.user, seen, LATEST)
+        asked = _asked(call, call.user, seen, LATEST, exclude_seen=True)
         answer = await call.runtime.recommender.recommend(asked)
     scores = await _scores(call, answer)
     await show(call, answer.ids)
@@ -86,6 +90,8 @@ async def like_item(call: Call) -> Any:
 async def like_user(call: Call) -> Any:
     """Users who like the same items."""
     first, n = call.offset, call.n
+    if first + n > MOST_N:
+        raise Refused(f"offset + n is {first + n}: with users it can be at most {MOST_N}")
     found = await call.runtime.recommender.similar_users(call.user, first + n, None)
     return [{"Id": user, "Score": figure(score)} for user, score in found.users[first:]]
 
@@ -102,18 +108,26 @@ async def _seen_by_reader(call: Call) -> Sequence[str]:
 
 
 async def _seen(call: Call, user: str) -> Sequence[str]:
-    return (await past_events(call.runtime, types_of(call), user)).items()
+    history, _ = await call.runtime.profiles.placed_history(user)
+    seen = np.unique(history["item"][history["time_ms"] <= now_ms()]).tolist()
+    return await call.runtime.numbers.ids(seen) if seen else ()
 
 
 def _asked(
-    call: Call, user: str | None, exclude: Sequence[str], model: Strategy | None = None
+    call: Call,
+    user: str | None,
+    exclude: Sequence[str],
+    model: Strategy | None = None,
+    *,
+    exclude_seen: bool = False,
 ) -> Asked:
+    """Return what is asked; ``exclude_seen`` leaves out what the history no longer has."""
     names = call.categories
     return Asked(
         Wanted(k=call.n, offset=call.offset, model=model),
         user=user,
         exclude=exclude,
-        exclude_seen=False,
+        exclude_seen=exclude_seen,
         category=names[0] if len(names) == 1 else None,
         filter=_all_of(names) if names[1:] else None,
     )

@@ -14,7 +14,7 @@ from service.runtime.api import ApiRuntime
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
-from service.store.log.codec import HAS_CONTEXT, packed_context
+from service.store.log.codec import HAS_CONTEXT, MOVED, packed_context
 from service.store.profiles.history_record import sequences
 
 CLOCK_ERROR_MS = 5_000
@@ -72,22 +72,25 @@ class PastEvents:
             found[key] = one if before is None else before.then(one)
         return [found[key] for key in sorted(found, key=lambda key: [*map(str.encode, key)])]
 
-    def rows_besides(self, kind: str, item: str) -> list[Row]:
-        """Return the events about an item that are of other types, to be learned again."""
-        return [row for one, _, row in self.events if one.item == item and one.kind != kind]
+    def kinds(self) -> set[str]:
+        """Return the types of the events, those that are dated ahead too."""
+        return {one.kind for one, _, _ in self.events}
 
-    def items(self) -> list[str]:
-        """Return the items that the user has said anything of by now, each once."""
-        now = now_ms()
-        return list(dict.fromkeys(one.item for one, _, _ in self.events if one.time_ms <= now))
+    def rows_besides(self, kind: str) -> list[Row]:
+        """Return the events that are of other types, to be learned again."""
+        return [row for one, _, row in self.events if one.kind != kind]
 
 
-async def past_events(runtime: ApiRuntime, types: Types, user: str) -> PastEvents:
-    """Return the learned events of a user, in the order of events."""
+async def past_events(
+    runtime: ApiRuntime, types: Types, user: str, item: int | None = None
+) -> PastEvents:
+    """Return the learned events of a user, in the order of events; only those of ``item``."""
     history, contexts = await runtime.profiles.placed_history(user)
-    items = await _ids(runtime.numbers, history["item"].tolist())
+    if item is not None:
+        history = history[history["item"] == item]
+    names = await _ids(runtime.numbers, history["item"].tolist())
     columns = zip(
-        items,
+        names,
         history["item"].tolist(),
         history["kind"].tolist(),
         history["value"],
@@ -96,13 +99,14 @@ async def past_events(runtime: ApiRuntime, types: Types, user: str) -> PastEvent
         strict=True,
     )
     events = []
-    for item, number, code, value, time_ms, sequence in columns:
+    for named, number, code, value, time_ms, sequence in columns:
         context = contexts.get(sequence, {})
         # the shortest number that is the same float32: what was sent
         exact = float(str(value))
-        one = Record(types.type_of(code, context), user, item, exact, time_ms, time_ms)
+        one = Record(types.type_of(code, context), user, named, exact, time_ms, time_ms)
         packed = packed_context(dict(context))
-        flags = HAS_CONTEXT if packed else 0
+        # its context was counted when it was new
+        flags = MOVED | (HAS_CONTEXT if packed else 0)
         row = Row(user, number, exact, time_ms, code, flags, b"", context=packed)
         events.append((one, context.get(WRITTEN) == REPLACING, row))
     return PastEvents(events)

@@ -122,7 +122,9 @@ ROUTES: Sequence[GorseRoute] = (
         "/feedback/{feedback-type}/{user-id}/{item-id}",
         feedback.delete_one,
         "write",
-        "Events of other types on the item are learned again after the deletion.",
+        "Events of other types on the item are learned again after the deletion, which begins once "
+        "all earlier feedback is learned (503 if that takes too long). Feedback of another type on "
+        "the item that is sent at the same time may be deleted, too.",
     ),
     GorseRoute(
         "GET",
@@ -219,7 +221,8 @@ ROUTES: Sequence[GorseRoute] = (
         "/user-to-user/{name}/{user-id}",
         recommendations.like_user,
         "read",
-        "Any name means the best model that compares users; among up to 20000 of them.",
+        "Any name means the best model that compares users; among up to 20000 of them. `offset` "
+        "and `n` are at most 1000 together.",
     ),
     GorseRoute(
         "GET",

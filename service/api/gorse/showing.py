@@ -15,6 +15,8 @@ WRITE_BACK = "write-back-type"
 """The parameter that makes the request a write."""
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|ms|s|m|h)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3_600.0}
+_MOST_S = 2**63 / 1e9
+"""The longest duration of Go, 292 years."""
 _OWN = {"", "none", "same-origin"}
 
 
@@ -42,4 +44,7 @@ def duration(text: str) -> float:
     parts = _PART.findall(text)
     if "".join(number + unit for number, unit in parts) != text and text != "0":
         raise Refused(f"write-back-delay is {text[:50]!r}: write 10s, 5m or 1h30m")
-    return sum((float(number) * _SECONDS[unit] for number, unit in parts), 0.0)
+    seconds = sum((float(number) * _SECONDS[unit] for number, unit in parts), 0.0)
+    if seconds > _MOST_S:
+        raise Refused(f"write-back-delay is {text[:50]!r}: it can be at most 2562047h")
+    return seconds

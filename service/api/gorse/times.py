@@ -3,22 +3,29 @@
 "Never" is the first second of year 1, as in Go.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from service.api.gorse.call import Refused
-from service.api.times import milliseconds, read_ms, rfc3339
+from service.api.times import is_moment, milliseconds, read_ms, rfc3339
 
 NEVER = "0001-01-01T00:00:00Z"
 
 _FORMATS = (
     *("%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y", "%m/%d/%Y %H:%M:%S"),
     *("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%B %d %Y", "%b %d %Y"),
-    *("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y", "%Y-%m", "%Y.%m.%d"),
+    *("%a %b %d %H:%M:%S %Y", "%Y-%m", "%Y.%m.%d", "%Y%m%d%H%M%S"),
+    *("%B %d, %Y %I:%M:%S %p", "%b %d, %Y %I:%M:%S %p", "%B %d, %Y %I:%M %p", "%b %d, %Y %I:%M %p"),
+    *("%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%Y-%m-%d %I:%M:%S %p"),
 )
 """What is read beside RFC 3339 and its relatives, RFC 2822 and unix times; all in UTC."""
+_TWELVE_HOURS = re.compile(r"[\d\s][ap]\.?m\b", re.IGNORECASE)
+"""The half of a day, which the standard library's reader of RFC 2822 ignores."""
+_GO = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) ([+-]\d{4})(?: [+-]?\w+)?(?: m=\S+)?")
+"""A time as Go prints it: with the offset, the name of the zone, perhaps the process's clock."""
 _UNIX_DIGITS = range(9, 14)
 """Digits of unix seconds and milliseconds; fewer are a year, or a date without separators."""
 
@@ -38,7 +45,10 @@ def read_time(text: str) -> int | None:
         known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         with suppress(OverflowError):
             known = known.astimezone(UTC)
-        return None if known.year == 1 else milliseconds(known)
+        if known.year == 1:
+            return None
+        if is_moment(known):
+            return milliseconds(known)
     raise Refused(
         f"{text[:100]!r} is no time: send RFC 3339, such as 2026-11-18T12:00:00Z, or a date"
     )
@@ -60,12 +70,26 @@ def written(time_ms: int | None) -> str:
 def _readings(text: str) -> Iterator[datetime]:
     """Yield each way to read a text as a time."""
     for read in _readers():
-        with suppress(ValueError, TypeError, IndexError):
+        with suppress(ValueError, TypeError, IndexError, OverflowError):
             yield read(text)
 
 
 def _readers() -> Iterator[Callable[[str], datetime]]:
     yield datetime.fromisoformat
-    yield parsedate_to_datetime
+    yield _of_go
     for form in _FORMATS:
         yield lambda text, form=form: datetime.strptime(text, form)  # type: ignore[misc]  # noqa: DTZ007
+    yield _of_mail
+
+
+def _of_go(text: str) -> datetime:
+    match = _GO.fullmatch(text)
+    if match is None:
+        raise ValueError
+    return datetime.fromisoformat(match[1] + match[2])
+
+
+def _of_mail(text: str) -> datetime:
+    if _TWELVE_HOURS.search(text):
+        raise ValueError
+    return parsedate_to_datetime(text)

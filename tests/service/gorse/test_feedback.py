@@ -120,6 +120,38 @@ def test_deletions_say_how_many_records_there_were(api: Api) -> None:
     assert of_user(api) == [("read", "x", 3), ("read", "y", 1)]
 
 
+def test_a_deletion_finds_what_is_dated_ahead(api: Api) -> None:
+    soon = (datetime.now(UTC) + timedelta(seconds=20)).isoformat()
+    write(api, record("read", "x", 1, soon), record("star", "x"))
+    assert of_user(api) == [("star", "x", 1)]
+    assert api("DELETE", "/api/feedback/read/u/x").json() == {"RowAffected": 1}
+    assert api("DELETE", "/api/feedback/read/u/x").json() == {"RowAffected": 0}
+    assert of_user(api) == [("star", "x", 1)]
+
+
+def test_a_deletion_keeps_and_finds_what_was_acknowledged_just_before(api: Api) -> None:
+    for _ in range(3):
+        # these are answered before they are learned
+        for kind in ("like", "view"):
+            event = {"user": "u", "item": "x", "kind": kind}
+            assert api("POST", "/v1/events", json=[event]).is_success
+        assert api("DELETE", "/api/feedback/view/u/x").json() == {"RowAffected": 1}
+    assert len(api("GET", "/v1/users/u/ratings").json()["items"]) == 3
+
+
+def test_contexts_of_what_a_deletion_keeps_are_counted_once(api: Api) -> None:
+    write(api, record("read", "x"), record("star", "x"))
+
+    def counted() -> Any:
+        return api("GET", "/v1/stats/contexts").json()["contexts"]
+
+    before = counted()
+    assert before
+    assert api("DELETE", "/api/feedback/read/u/x").json() == {"RowAffected": 1}
+    assert counted() == before
+    assert of_user(api) == [("star", "x", 1)]
+
+
 def test_what_is_dated_ahead_appears_when_its_time_has_come(api: Api) -> None:
     soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     write(api, record("read", "x", 1, soon), record("read", "y"))

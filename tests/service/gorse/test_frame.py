@@ -41,6 +41,27 @@ def test_every_route_needs_a_key_with_its_role(guarded: tuple[Api, dict[str, str
             assert request(api, route.method, path, keys["read"]).status_code == 403, route
 
 
+def test_only_what_a_caller_may_do_gets_into_the_audit_log(
+    guarded: tuple[Api, dict[str, str]],
+) -> None:
+    api, keys = guarded
+    for path in ("/api/user/nobody", "/api/item/nothing"):
+        for key in (None, "wrong", keys["read"]):
+            assert request(api, "DELETE", path, key).status_code in {401, 403}
+    assert request(api, "DELETE", "/api/item/allowed", keys["write"]).status_code == 200
+    admin = {"authorization": f"Bearer {keys['admin']}"}
+    notes = api("GET", "/v1/audit", headers=admin).json()["items"]
+    about = [note["about"] for note in notes if note["act"].startswith("delete")]
+    assert about == [{"item-id": "allowed"}]
+
+
+def test_a_parameter_without_a_name_makes_no_request_a_write(
+    guarded: tuple[Api, dict[str, str]],
+) -> None:
+    api, keys = guarded
+    assert request(api, "GET", "/api/users?=1", keys["read"]).status_code == 200
+
+
 def test_a_key_of_ours_works_in_either_header(guarded: tuple[Api, dict[str, str]]) -> None:
     api, keys = guarded
     assert request(api, "GET", "/api/users", keys["read"]).status_code == 200

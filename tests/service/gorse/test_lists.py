@@ -71,6 +71,21 @@ def test_what_a_user_has_any_feedback_of_is_left_out(shop: Api) -> None:
     assert "315" not in by_reader
 
 
+def test_what_a_full_history_no_longer_has_stays_left_out(redis_url: str) -> None:
+    settings = Settings(
+        namespace="gorse-trimmed", partitions=1, history_limit=16, wait_timeout_ms=60_000
+    )
+    with Api(settings, redis_url) as api, learning(api.settings, redis_url):
+        api.ready()
+        items = [f"i{n:02}" for n in range(40)]
+        api("POST", "/api/items", json=[{"ItemId": item} for item in items])
+        for item in items[:30]:
+            put(api, "like", "keen", item)
+        wait_until(lambda: len(ids(api, "/api/latest?n=100")) == len(items))
+        assert len(api("GET", "/api/user/keen/feedback").json()) < 30
+        assert {*ids(api, "/api/recommend/keen?n=0")} == {*items[30:]}
+
+
 def test_leaderboards_have_our_names(shop: Api) -> None:
     assert ids(shop, "/api/non-personalized/popular?n=1") == ["100"]
     assert ids(shop, "/api/non-personalized/trending?n=1") == ["100"]
@@ -90,6 +105,8 @@ def test_items_and_users_have_neighbours(shop: Api) -> None:
     assert "1" not in similar
     assert ids(shop, "/api/item-to-item/anything/1?n=20") == similar
     assert ids(shop, "/api/item/unknown/neighbors") == []
+    too_many = shop("GET", "/api/user/1/neighbors?n=600&offset=401")
+    assert (too_many.status_code, too_many.text[:18]) == (400, "offset + n is 1001")
     assert ids(shop, "/api/user/1/neighbors") == ids(shop, "/api/user-to-user/similar/1")
 
 
@@ -104,6 +121,8 @@ def test_a_list_may_write_what_it_shows(shop: Api) -> None:
     assert ids(shop, "/api/recommend/later?n=2") == later
     wrong = shop("GET", f"{path}&write-back-delay=soon")
     assert (wrong.status_code, wrong.text[:16]) == (400, "write-back-delay")
+    endless = shop("GET", f"{path}&write-back-delay=99999999h")
+    assert endless.status_code == 400
     other = shop("GET", path, headers={"sec-fetch-site": "cross-site"})
     assert other.status_code == 403
 
