@@ -39,11 +39,13 @@ demo: .venv/installed  ## the whole service with a sample world streaming into i
 serve: .venv/installed  ## the whole service, empty
 	$(BIN)/hedgerow serve
 
+# more workers than processors: tests that start a service mostly wait for it
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 test: checked-and-compiled  ## lint, types, contracts and tests
-	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 test-all: checked-and-compiled  ## everything, the long tests too
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # side by side: each of them is busy with one processor for about a minute
 checked-and-compiled: .venv/installed-dev openapi-tools

@@ -75,11 +75,13 @@ def test_three_ratings_change_the_list(running: ServiceProcess, browser: Browser
         shown = page.locator(".slate-row .title")
         before = shown.all_text_contents()
         rows = page.locator(".rate-row")
-        for n, stars in enumerate((5, 5, 1)):
+        rows.nth(0).locator("label").nth(4).click()
+        expect(page.locator(".moved").first).to_be_visible()
+        for n, stars in ((1, 5), (2, 1)):
             rows.nth(n).locator("label").nth(stars - 1).click()
             expect(page.locator(".events li")).to_have_count(n + 1)
-        expect(page.locator(".moved").first).to_be_visible()
-        assert shown.all_text_contents() != before
+        # the last rating alone may move nothing
+        expect(shown).not_to_have_text(before)
         visit.check()
 
 
