@@ -242,7 +242,7 @@ NOT_OFFERED: Sequence[tuple[str, str]] = (
     ("GET, POST /bulk/users, items, feedback", "`hedgerow import`, `hedgerow export`"),
     ("POST /purge", "`hedgerow namespaces delete`"),
     ("/dashboard/...", "`/v1/stats`, `/v1/models`, `/v1/jobs`, `/v1/rankers`, `/metrics`"),
-    ("POST /chat, /chat/completions", "no language model is part of the service"),
+    ("POST /chat, /chat/completions", "the service does not chat"),
     ("/login, /logout, /callback/oauth2", "[API keys](../how-to/api-keys.md)"),
 )
 """Routes that are answered with a 404, and what to use instead."""
