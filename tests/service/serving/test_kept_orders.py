@@ -97,8 +97,10 @@ class Two:
         for (user, way), model in product(asked, ("fbgd", "online", "mixture")):
             self._compare(user, {**way, "model": model, "min_sequence": self.token})
         # finished answers are kept only of requests that wait for nothing
-        for user, model in product(USERS, ("fbgd", "online", "mixture")):
-            self._compare(user, {"k": 10, "model": model})
+        for user in USERS:
+            for model in ("fbgd", "online"):
+                self._compare(user, {"k": 10, "model": model})
+            self._compare_mixture(user)
 
     def _compare(self, user: str, asked: dict[str, Any]) -> None:
         def alike() -> bool:
@@ -115,6 +117,14 @@ class Two:
             return alike()
 
         wait_until(alike_anew, deadline_s=20)
+
+    def _compare_mixture(self, user: str) -> None:
+        """A mixture stands while what others do hardly changes it: its scores may be older."""
+        asked = {"k": 10, "model": "mixture"}
+        found, *made_of = self._slate(self.keeping, user, asked)
+        whole, *made_of_now = self._slate(self.plain, user, {**asked, "k": N})
+        assert made_of == made_of_now
+        assert {item for item, _ in found} <= {item for item, _ in whole}
 
     @staticmethod
     def _slate(api: Api, user: str, asked: dict[str, Any]) -> Any:
