@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help install install-dev demo serve test test-all simulate chaos fuzz soak check lint-openapi format bench bench-quality openapi \
-	openapi-examples openapi-tools clients docs lock clean checked-and-compiled compiled
+	openapi-examples openapi-tools deploy-tools clients docs lock dist sbom clean checked-and-compiled compiled
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,7 +48,7 @@ test-all: checked-and-compiled  ## everything, the long tests too
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # side by side: each of them is busy with one processor for about a minute
-checked-and-compiled: .venv/installed-dev openapi-tools
+checked-and-compiled: .venv/installed-dev openapi-tools deploy-tools
 	$(MAKE) --no-print-directory -j2 check compiled
 
 compiled: .venv/installed-dev
@@ -87,6 +87,15 @@ $(TOOLS)/.venv/installed: $(TOOLS)/requirements.lock
 	@touch $@
 
 openapi-tools: $(TOOLS)/.venv/installed $(if $(HAS_NODE),$(TOOLS)/node_modules/installed)
+
+# what checks the release and the files of deploy/; tests skip what it misses
+DEPLOY_TOOLS := deploy/tools
+$(DEPLOY_TOOLS)/.venv/installed: $(DEPLOY_TOOLS)/requirements.lock
+	@test -x $(DEPLOY_TOOLS)/.venv/bin/python || $(PYTHON) -m venv $(DEPLOY_TOOLS)/.venv
+	$(DEPLOY_TOOLS)/.venv/bin/pip install -qq --require-hashes -r $(DEPLOY_TOOLS)/requirements.lock
+	@touch $@
+
+deploy-tools: $(DEPLOY_TOOLS)/.venv/installed
 
 lint-openapi: $(if $(HAS_NODE),$(TOOLS)/node_modules/installed)
 ifdef HAS_NODE
@@ -137,7 +146,23 @@ lock: .venv/installed-dev  ## resolve the lock files anew
 	$(LOCK) pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
 	$(LOCK) pyproject.toml --extra bench -c requirements-dev.lock -o bench/requirements.lock
 	$(LOCK) $(TOOLS)/requirements.in -o $(TOOLS)/requirements.lock
+	$(LOCK) $(DEPLOY_TOOLS)/requirements.in -o $(DEPLOY_TOOLS)/requirements.lock
+
+# the wheel is built from the source distribution, so nothing that lies about here gets into it
+DIST ?= dist
+dist: .venv/installed-dev  ## build wheel and source distribution into dist/
+	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir $(DIST) .
+
+# an environment that has what the lock file and the wheel bring, and nothing else
+CLEAN ?= build/clean
+sbom: dist deploy-tools  ## the same, and a list of all that is installed with it (CycloneDX)
+	$(PYTHON) -m venv --clear --without-pip $(CLEAN)
+	$(BIN)/pip --python $(CLEAN) install -qq --require-hashes -r requirements.lock
+	$(BIN)/pip --python $(CLEAN) install -qq --no-deps $(DIST)/hedgerow-*.whl
+	$(BIN)/pip --python $(CLEAN) check
+	$(DEPLOY_TOOLS)/.venv/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file $(DIST)/hedgerow.cdx.json $(CLEAN)/bin/python
 
 clean:  ## remove what the commands above made
-	rm -rf .venv $(TOOLS)/.venv $(TOOLS)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	rm -rf .venv $(TOOLS)/.venv $(TOOLS)/node_modules $(DEPLOY_TOOLS)/.venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -99,7 +99,11 @@ def _row(*cells: str | None) -> str:
 def _default(name: str) -> str:
     if name in {"kinds", "limits"}:
         return "see below"
-    default = Settings.model_fields[name].default
+    return default_text(Settings.model_fields[name].default)
+
+
+def default_text(default: object) -> str:
+    """Return how the pages write a default."""
     if isinstance(default, dict):
         return f"`{json.dumps(default)}`"
     return "none" if default in {None, ()} else f"`{default}`"

@@ -12,6 +12,8 @@ class Health(Answer):
 
     status: Literal["ok"]
     """The process answers."""
+    version: str
+    """Version of the service."""
 
 
 class Ready(Answer):

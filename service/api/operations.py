@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import NamedTuple
 
 from fastapi import APIRouter
@@ -34,11 +35,13 @@ from service.store.recovery.healing import Rollback
 
 router = APIRouter(route_class=Route, tags=["operations"])
 
+VERSION = version("hedgerow")
+
 
 @router.get("/healthz", summary="Is the process alive?")
 async def check_health() -> Health:
     """Yes, if it answers at all."""
-    return Health(status="ok")
+    return Health(status="ok", version=VERSION)
 
 
 @router.get(

@@ -514,6 +514,8 @@ export interface Feedback {
 export interface Health {
   /** The process answers. */
   status: "ok";
+  /** Version of the service. */
+  version: string;
 }
 
 /** One expert at one point. */

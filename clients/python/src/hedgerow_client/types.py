@@ -571,6 +571,8 @@ class Health(TypedDict):
 
     status: Literal["ok"]
     """The process answers."""
+    version: str
+    """Version of the service."""
 
 
 class HistoryExpert(TypedDict):
