@@ -40,7 +40,7 @@ class GorseRoute:
     """Its name in the audit log."""
 
 
-_REPLACES = "What our own routes wrote of it and Gorse does not know is replaced, too."
+_REPLACES = "It replaces the whole document, also fields that only our own routes can write."
 _NOT_KEPT = "`Comment` and `Labels` of feedback are not kept."
 _ADDED = (
     "Each record is an event: its type becomes a kind (above), a missing `Timestamp` is now, one "
@@ -158,10 +158,10 @@ ROUTES: Sequence[GorseRoute] = (
         "/recommend/{user-id}[/{category}]",
         recommendations.recommend,
         "read",
-        f"{_LISTS} Where nothing personal can be said the newest items come, as from a new Gorse. "
+        f"{_LISTS} If nothing personal can be said, the newest items come, as from a new Gorse. "
         "`write-back-type` needs a key that may write, and is refused to pages of other sites; the "
-        "events are learned at once, and take items out of the list when `write-back-delay` is "
-        "over, or at once if their kind hides.",
+        "events are learned at once. The items leave the user's list when `write-back-delay` is "
+        "over, or at once if the kind of the events has `hides`.",
         writes_with=WRITE_BACK,
     ),
     GorseRoute(
@@ -169,14 +169,16 @@ ROUTES: Sequence[GorseRoute] = (
         "/session/recommend[/{category}]",
         recommendations.for_session,
         "read",
-        f"{_LISTS} The whole history counts, not only neighbours of its items; never a 404.",
+        f"{_LISTS} The list is made from the whole history, not only from neighbours of its items; "
+        "never a 404.",
     ),
     GorseRoute(
         "GET",
         "/collaborative-filtering/{user-id}[/{category}]",
         recommendations.by_others,
         "read",
-        f"{_LISTS} The best models for the user, which need not be factors; never a 404.",
+        f"{_LISTS} The models that are best for the user answer, whether they factorise or not; "
+        "never a 404.",
     ),
     GorseRoute(
         "GET",
@@ -184,7 +186,7 @@ ROUTES: Sequence[GorseRoute] = (
         recommendations.latest,
         "read",
         "An item without a `Timestamp` counts from when it was written first; one whose "
-        "`Timestamp` is to come is not shown before.",
+        "`Timestamp` lies in the future is not shown until then.",
     ),
     GorseRoute(
         "GET",
@@ -198,7 +200,8 @@ ROUTES: Sequence[GorseRoute] = (
         "/popular[/{category}]",
         recommendations.popular,
         "read",
-        "Gorse 0.5 has it no longer; older clients ask for it. As `/non-personalized/popular`.",
+        "Gorse 0.5 no longer has this route, but older clients ask for it. It answers as "
+        "`/non-personalized/popular` does.",
     ),
     GorseRoute(
         "GET",

@@ -15,7 +15,7 @@ export async function show(root, { signal, every, query }) {
   const body = el("div", { class: "stack" }, loading());
   const which = el("div");
   fill(root, el("div", { class: "page-head" }, el("div", null, el("h1", null, "Experts"),
-    el("p", { class: "quiet" }, "Small online models predict each rating before they learn it. What each contributes follows from how it did.")), which), body);
+    el("p", { class: "quiet" }, "Small online models predict each rating before they learn it. How much each one counts is learned from its errors.")), which), body);
   get("stats", {}, signal).then(({ partitions }) => partitions.length > 1 && fill(which, field("Partition",
     choice(partitions.map((one) => [String(one.partition), String(one.partition)]), partition, (to) => { location.hash = `#/experts?partition=${to}`; }))), () => {});
   const refresh = async () => {

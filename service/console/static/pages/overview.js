@@ -69,7 +69,7 @@ function layout(areas) {
       card("Ingest", { says: "Events a second, since this page was opened" }, area("ingest")),
       card("Lag", { says: "Milliseconds between an event and its being learned" }, area("lag")),
       card("Errors of the online model", { says: "Mean error of its best expert over the last 1 000 ratings, in stars", actions: link("Experts", "#/experts", { class: "button" }) }, area("error")),
-      card("Showings and clicks", { says: "Of lists whose rec_id came back with feedback" }, area("clicks")),
+      card("Impressions and clicks", { says: "Of lists whose rec_id came back with feedback" }, area("clicks")),
       card("Freshness", { says: "What the serving models know", actions: link("Models", "#/models", { class: "button" }) }, area("fresh")),
       card("Memory by family", { says: "About how much each kind of data takes in the store" }, area("memory"))),
   ];
@@ -112,7 +112,7 @@ const DRAW = {
     if (clicks.slates.length === 0) return emptyState("Nothing has been shown yet", "Send an impression for each item that you show, with the rec_id of its list, and a click for each click.");
     const rows = [...clicks.slates].sort((a, b) => b.impressions - a.impressions).slice(0, 6);
     return table([["Strategy", (row) => [row.strategy, " ", row.model_version && badge(row.model_version.slice(0, 8))]], ["Shown", (row) => count(row.impressions), "number"],
-      ["Clicks", (row) => count(row.clicks), "number"], ["Rate", (row) => percent(row.click_through), "number"]], rows, { caption: "Showings and clicks by strategy" });
+      ["Clicks", (row) => count(row.clicks), "number"], ["Rate", (row) => percent(row.click_through), "number"]], rows, { caption: "Impressions and clicks by strategy" });
   },
 
   fresh({ models, schedule }) {

@@ -1,4 +1,4 @@
-// Rankers: who makes lists, with what weight, and how well each foretold what users took next.
+// Rankers: who makes lists, with what weight, and how well each predicted what users took next.
 
 import { get } from "../shared/api.js";
 import { barList, Kept, lineChart } from "../shared/charts.js";
@@ -15,7 +15,7 @@ const quality = new Kept();
 export async function show(root, { signal, every }) {
   const body = el("div", { class: "stack" }, loading());
   fill(root, el("div", { class: "page-head" }, el("div", null, el("h1", null, "Rankers"),
-    el("p", { class: "quiet" }, "Each event is foretold by every ranker before it is learned. Who foretells better gets more weight."))), body);
+    el("p", { class: "quiet" }, "Before an event is learned, every ranker makes a list for its user. The higher a ranker puts the item that the user took, the more weight it gets."))), body);
   const refresh = async () => {
     try {
       const now = await get("rankers", {}, signal);
@@ -47,7 +47,7 @@ function shown(now) {
   return [
     card("Rankers", { says: `${count(now.judged)} events judged${now.passed_over ? `, ${count(now.passed_over)} came too fast` : ""}` }, rankerTable(now)),
     el("div", { class: "grid" }, now.stack && [stackCard(now.stack), gainCard(now.stack)],
-      card("Ways to make a list", { says: "The stack, the fusion of lists and each ranker alone compete; weights of now" }, armTable(now.arms)),
+      card("Ways to make a list", { says: "The stack, the fusion of lists and each ranker alone compete; their present weights" }, armTable(now.arms)),
       card("Weights of the ways", { says: "Since this page was opened" }, lineChart(top(weights), { label: "Weights", formatX: clock, from: 0 })),
       card("ndcg@10, prequential", { says: "Before each event was learned, over about the last 10 000" }, lineChart(top(quality), { label: "ndcg@10", formatX: clock, formatY: (y) => decimal(y, 3) }))),
   ];
@@ -78,6 +78,6 @@ function gainCard({ added, events }) {
 
 function stackCard(stack) {
   const rows = signals(stack).sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, 16);
-  return card("The stack", { says: "What it learned to add for each score of a ranker" },
+  return card("The stack", { says: "The learned weight of each signal: what a ranker, or the user's history, says of an item" },
     barList(rows.map(({ name, value }) => ({ name, value, text: signed(value) })), { label: "Weights of the stack" }));
 }
