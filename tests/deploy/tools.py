@@ -1,5 +1,6 @@
 """The programs of deploy/tools, which come as wheels into an environment of their own."""
 
+import functools
 import json
 import subprocess
 from typing import Any
@@ -29,6 +30,7 @@ def ask(*words: str) -> str:
     return done.stdout
 
 
+@functools.cache
 def read_yaml(text: str) -> list[Any]:
     """Return the documents of a YAML text."""
     program = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))"
