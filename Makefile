@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help install install-dev demo serve test test-all simulate chaos fuzz soak check lint-openapi format bench bench-quality openapi \
-	openapi-examples openapi-tools deploy-tools clients docs lock dist sbom clean checked-and-compiled compiled
+	openapi-examples openapi-tools deploy-tools clients docs site lock dist sbom clean checked-and-compiled compiled
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,10 @@ help:  ## print this list
 	$(BIN)/pip install -qq --require-hashes -r bench/requirements.lock
 	@touch $@
 
+.venv/installed-site: website/requirements.lock .venv/installed-dev
+	$(BIN)/pip install -qq --require-hashes -r website/requirements.lock
+	@touch $@
+
 install: .venv/installed  ## make .venv with what the service needs
 install-dev: .venv/installed-dev  ## the same and the tools of `make check` and `make test`
 
@@ -48,7 +52,7 @@ test-all: checked-and-compiled  ## everything, the long tests too
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # side by side: each of them is busy with one processor for about a minute
-checked-and-compiled: .venv/installed-dev openapi-tools deploy-tools
+checked-and-compiled: .venv/installed-dev .venv/installed-site openapi-tools deploy-tools
 	$(MAKE) --no-print-directory -j2 check compiled
 
 compiled: .venv/installed-dev
@@ -139,12 +143,16 @@ docs: .venv/installed  ## write docs/reference/settings.md, metrics.md and the t
 	$(BIN)/hedgerow doctor --metrics-reference > docs/reference/metrics.md
 	$(BIN)/python -m service.api.gorse.reference docs/reference/gorse.md
 
+site: .venv/installed-site  ## the documentation as a site of plain files, in build/site
+	$(BIN)/python -m website.build
+
 # `--universal` resolves for every platform and Python from 3.11 on; no index address ends up in the files
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11
 lock: .venv/installed-dev  ## resolve the lock files anew
 	$(LOCK) pyproject.toml --extra build -o requirements.lock
 	$(LOCK) pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
 	$(LOCK) pyproject.toml --extra bench -c requirements-dev.lock -o bench/requirements.lock
+	$(LOCK) pyproject.toml --extra site -c requirements-dev.lock -o website/requirements.lock
 	$(LOCK) $(TOOLS)/requirements.in -o $(TOOLS)/requirements.lock
 	$(LOCK) $(DEPLOY_TOOLS)/requirements.in -o $(DEPLOY_TOOLS)/requirements.lock
 

@@ -28,7 +28,7 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 
 def test_every_page_that_the_code_names_exists() -> None:
-    tops = ("bench", "core", "hedgerow", "service", "tests")
+    tops = ("bench", "core", "hedgerow", "service", "tests", "website")
     sources = [source for top in tops for source in (ROOT / top).rglob("*.py")]
     named = {
         (source.name, *link)
