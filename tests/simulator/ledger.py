@@ -12,6 +12,8 @@ from service.store.log.codec import DELETE_RATING, DELETE_USER, MERGE_USER
 from tests.simulator.model import Logged
 
 START_MS = 1_763_000_000_000
+FIRST_EVENT_MS = START_MS - 3_600_000
+"""Events are older than the run: a change, which the clock stamps, never has the time of one."""
 USERS, ITEMS = 8, 40
 MOST_ROWS = 4
 CHANGES = 0.15
@@ -167,7 +169,7 @@ class Ledger:
         events = []
         for _ in range(self.rng.choice((1, 1, MOST_ROWS))):
             user, item = self._user(), self._item()
-            time_ms = START_MS + 1_000 * len(self.events)
+            time_ms = FIRST_EVENT_MS + 1_000 * len(self.events)
             event = Event(user, item, float(self.rng.randint(1, 5)), time_ms, key is not None)
             self.events[time_ms] = event
             events.append(event)

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.flow
 SEEDS = range(1, 31)
 ENOUGH = range(1, 201)
 """Seeds within which a bug must be found; the first will do."""
+FOUND = (52,)
+"""Seeds beyond the first that once failed."""
 SOMETIMES = {
     *("lost_before", "lost_after", "late", "doubled", "stall"),
     *("crash_before", "crash_after", "crash_under_way"),
@@ -37,7 +39,7 @@ def here() -> Iterator[Room]:
 
 def test_all_promises_are_kept_and_every_fault_occurs(here: Room) -> None:
     occurred = Counter[str]()
-    for seed in SEEDS:
+    for seed in (*SEEDS, *FOUND):
         occurred += here.run(Plan(seed)).occurred
     assert {*occurred} >= SOMETIMES
 
