@@ -158,6 +158,8 @@ class _Feed:
                     self.begin_anew(learned, went_back=True)
                     begun = self._begun
                 if self._read_through is None:
+                    # what was kept since the feed began anew may miss events up to here
+                    self._lost()
                     self._read_through = f"{learned}-0"
                 # first read the entries up to it: waiting requests need their predictions
                 while await self._read(block_ms=None):

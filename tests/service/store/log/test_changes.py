@@ -9,6 +9,7 @@ import redis.asyncio
 from structlog.testing import capture_logs
 
 from service.store.connection import connect_async
+from service.store.identity.survey import survey
 from service.store.keys import PartitionKeys
 from service.store.log.changes import ChangeFollower
 from service.store.log.codec import AWAITED_ANSWER, DUPLICATE, LEARNED
@@ -90,6 +91,25 @@ def test_events_learned_before_need_no_feed(redis_url: str, namespace: str) -> N
             await client.hset(keys.state, "watermark", 42)  # type: ignore[misc]
             # the feed never announces it: the state is read again when the feed is silent
             await follower.reached(0, 42)
+
+    asyncio.run(story())
+
+
+def test_what_was_kept_before_the_feed_is_followed_is_dropped(
+    client: redis.Redis, redis_url: str, namespace: str
+) -> None:
+    now = survey(client, namespace, 1)
+
+    async def story() -> None:
+        heard = Heard()
+        async with started(redis_url, namespace, heard) as (follower, asked):
+            assert heard.users == [None]
+            # the store was started anew, and an event is learned before the feed is read again
+            follower.forget(now, went_back=False)
+            await commit(asked, PartitionKeys(namespace, 0), 3)
+            heard.users.clear()
+            await follower.reached(0, 3)
+            assert heard.users[0] is None
 
     asyncio.run(story())
 
@@ -187,6 +207,7 @@ def test_listeners_are_told_that_the_feed_is_behind_the_state(
 
     async def story() -> None:
         async with started(redis_url, namespace, heard) as (follower, client):
+            heard.users.clear()
             await client.hset(keys.state, "watermark", 42)  # type: ignore[misc]
             await follower.reached(0, 42)
             assert heard.users == [None]
