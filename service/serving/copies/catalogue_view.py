@@ -66,9 +66,11 @@ class CatalogueView:
         self._following = asyncio.create_task(self._follow())
 
     def forget(self, now: Survey, *, went_back: bool) -> None:
-        """Read all items again: the store is another, or has lost changes."""
+        """Read all items again, at once: the store is another, or has lost changes."""
         self._lost, self._held = True, False
         self._forgotten += 1
+        # ``_follow`` may be waiting for the next change, and lists name items that are lost
+        self._begin_reading().add_done_callback(_heard)
 
     def hold(self, now: Survey) -> None:
         """Keep the items as they are while the store cannot be trusted."""
@@ -164,10 +166,14 @@ class CatalogueView:
 
     async def _read_anew(self) -> None:
         """Read all documents, or wait for the task that is already reading them."""
+        # a caller may be cancelled; the reading continues for the others
+        await asyncio.shield(self._begin_reading())
+
+    def _begin_reading(self) -> asyncio.Task[None]:
+        """Return the task that reads all documents, which may have begun earlier."""
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._replace())
-        # a caller may be cancelled; the reading continues for the others
-        await asyncio.shield(self._reading)
+        return self._reading
 
     async def _replace(self) -> None:
         copy: Catalogued | None = None
@@ -202,3 +208,9 @@ class CatalogueView:
         for document in documents:
             self._seen_features.update(document.features)
         return documents
+
+
+def _heard(task: asyncio.Task[None]) -> None:
+    """Take note of how a task ended that nobody awaits: ``_follow`` will try again."""
+    if not task.cancelled():
+        task.exception()

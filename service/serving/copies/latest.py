@@ -7,6 +7,7 @@ from service.serving.copies.catalogue_view import CatalogueView
 from service.serving.copies.polling import Polled
 from service.store.catalogue.columns import Catalogued
 from service.store.catalogue.feed import CatalogueFeed
+from service.store.identity.survey import Survey
 
 
 class LatestFollower(Polled):
@@ -17,6 +18,11 @@ class LatestFollower(Polled):
         self._view, self._feed = view, feed
         self._made_of: Catalogued | None = None
         self.current = Latest()
+
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        super().forget(now, went_back=went_back)
+        # the catalogue may be read later than the number of its items
+        self._made_of = None
 
     async def refresh(self) -> None:
         """Make the order now, if the catalogue has changed."""

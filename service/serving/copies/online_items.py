@@ -18,6 +18,7 @@ from service.ranking.untrained.online import OnlineItems
 from service.serving.copies.polling import Polled
 from service.store.clock import now_ms
 from service.store.connection import Client
+from service.store.identity.survey import Survey
 from service.store.keys import PartitionKeys
 from service.store.models.online_snapshot import OnlineSnapshots
 from service.store.models.snapshot_files import SnapshotFiles
@@ -37,6 +38,12 @@ class OnlineSnapshotFollower(Polled):
         ]
         self._config, self._files = config, SnapshotFiles(directory)
         self.current = LearnedState()
+
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        super().forget(now, went_back=went_back)
+        if went_back:
+            # a store that lost everything has no snapshot that could take its place
+            self.current = LearnedState()
 
     async def refresh(self) -> None:
         """Map new snapshots now."""

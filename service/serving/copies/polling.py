@@ -24,6 +24,8 @@ class Polled(ABC):
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
         self._held = False
+        self._at_once = asyncio.Event()
+        """Set if the next poll must not wait."""
 
     @abstractmethod
     async def refresh(self) -> None:
@@ -35,8 +37,12 @@ class Polled(ABC):
         self._task.add_done_callback(self._ended)
 
     def forget(self, now: Survey, *, went_back: bool) -> None:
-        """Poll again; the next poll notices by itself that the store is another."""
+        """Poll again, at once: what is kept may name items that the store has lost.
+
+        The poll notices by itself that the store is another.
+        """
         self._held = False
+        self._at_once.set()
 
     def hold(self, now: Survey) -> None:
         """Keep the results as they are while the store cannot be trusted."""
@@ -63,11 +69,14 @@ class Polled(ABC):
 
     async def _poll(self) -> None:
         while True:
+            self._at_once.clear()
             began = perf_counter()
             with contextlib.suppress(StoreUnavailable):
                 if not self._held:
                     await self.refresh()
-            await asyncio.sleep(_pause(perf_counter() - began))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_pause(perf_counter() - began)):
+                    await self._at_once.wait()
 
 
 def _pause(seconds: float) -> float:

@@ -23,6 +23,7 @@ from service.store.catalogue.documents import CHANGES_KEPT, Catalogue
 from service.store.catalogue.feed import CatalogueFeed, StoredItem
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import connect_async
+from service.store.identity.survey import survey
 from service.store.keys import NamespaceKeys
 from tests.api import Api
 
@@ -70,6 +71,31 @@ async def world(
 
 def numbers(mask: np.ndarray) -> list[int]:
     return np.flatnonzero(mask).tolist()
+
+
+def test_a_catalogue_that_is_forgotten_is_read_again_without_waiting_for_a_change(
+    client: redis.Redis, redis_url: str, namespace: str
+) -> None:
+    now = survey(client, namespace, 1)
+
+    async def story() -> None:
+        async with world(redis_url, namespace, block_ms=4_000) as w, asyncio.timeout(20):
+            await w.number(1)
+            await w.put(0, hidden=True)
+            document = w.keys.item_document(0)
+            hidden = await w.client.get(document)
+            w.view.start()
+            await w.see(lambda items: not items.mask(NOON, 1)[0])
+            for _ in range(5):
+                # a store that goes back tells of no change
+                await w.client.delete(document)
+                w.view.forget(now, went_back=True)
+                await w.see(lambda items: items.mask(NOON, 1)[0])
+                await w.client.set(document, hidden)
+                w.view.forget(now, went_back=True)
+                await w.see(lambda items: not items.mask(NOON, 1)[0])
+
+    asyncio.run(story())
 
 
 def test_documents_written_before_and_after_the_start_are_seen(

@@ -13,6 +13,7 @@ from service.learning.learner import Learner
 from service.ranking.untrained.learned import LearnedPart, LearnedState
 from service.serving.copies.online_items import OnlineSnapshotFollower
 from service.settings import Settings
+from service.store.identity.survey import survey
 from service.store.keys import PartitionKeys
 from service.store.models.online_snapshot import OnlineSnapshots
 from service.store.namespace import open_namespace
@@ -86,6 +87,21 @@ def test_an_unchanged_snapshot_is_kept_and_an_old_file_goes(world, client):
     wait_until(lambda: published(learner, source) == 505)
     follower._refresh()
     assert follower.current.online[0].seen_through == 505
+
+
+def test_a_store_that_lost_its_snapshot_takes_the_copy_with_it(world, client):
+    _, source, settings = world
+    follower = followed(client, settings)
+    follower._refresh()
+    client.delete(*client.keys(f"hr:{{{settings.namespace}.*}}:online-snapshot*"))
+    assert source.version() is None
+    now = survey(client, settings.namespace, 1)
+    follower.forget(now, went_back=False)
+    follower._refresh()
+    assert follower.current.parts
+    follower.forget(now, went_back=True)
+    follower._refresh()
+    assert not follower.current.parts
 
 
 def test_a_snapshot_without_transitions_serves_the_online_items(world, client):
