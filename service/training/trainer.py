@@ -5,6 +5,7 @@ The work is in ``work.py``.
 """
 
 import threading
+from contextlib import suppress
 
 from service.errors import NotFound, StoreUnavailable, Superseded
 from service.metrics.catalogue import TRAINING_SECONDS, TRAININGS
@@ -40,8 +41,8 @@ def run(
 ) -> None:
     """Take jobs until SIGTERM or SIGINT; a second trainer of the namespace waits as a standby.
 
-    ``work`` does one job, in a process that was forked for it. Raises Superseded if another trainer
-    took over.
+    ``work`` does one job, in a process that was forked for it. Waits while the store does not
+    answer. Raises Superseded if another trainer took over.
     """
     jobs_url = settings.jobs_redis_url or redis_url
     with (
@@ -49,23 +50,33 @@ def run(
         connect(jobs_url, role="trainer-jobs") as queue,
     ):
         lease = Lease(client, NamespaceKeys(settings.namespace).trainer, LEASE_MS)
-        waiting = False
-        while not lease.acquire():
-            if not waiting:
-                logger().info("trainer_stands_by")
-            waiting = True
-            if stop.wait(STANDBY_S):
-                return
-        jobs = Jobs(client, queue, settings.namespace)
-        schedules = Schedules(client, settings)
+        jobs, schedules = Jobs(client, queue, settings.namespace), Schedules(client, settings)
         trainer = Trainer(settings, lease, jobs, schedules, meters)
-        trainer.begin_service()
-        try:
-            take_jobs(queue, settings.namespace, trainer, work)
-        finally:
+        while not stop.is_set():
+            try:
+                if _acquired(lease, stop):
+                    trainer.begin_service()
+                    take_jobs(queue, settings.namespace, trainer, work)
+                break
+            except StoreUnavailable as error:
+                trainer.away(error.detail)
+                stop.wait(STANDBY_S)
+        with suppress(StoreUnavailable):
             lease.release()
         if trainer.superseded:
             raise Superseded("another trainer has taken over")
+
+
+def _acquired(lease: Lease, stop: threading.Event) -> bool:
+    """Wait for the lease; return False if told to stop before."""
+    waiting = False
+    while not lease.acquire():
+        if not waiting:
+            logger().info("trainer_stands_by")
+        waiting = True
+        if stop.wait(STANDBY_S):
+            return False
+    return True
 
 
 STOPPED = "the trainer was stopped"
@@ -92,8 +103,13 @@ class Trainer:
         self.superseded = False
 
     def begin_service(self) -> None:
-        """Bring the records up to date: fail jobs of an earlier trainer, send the waiting ones."""
-        self._jobs.records.records()
+        """Bring the records up to date: fail jobs that nobody does, send the waiting ones.
+
+        Nobody does those of an earlier trainer, and those of ours that began as the store went.
+        """
+        for record in self._jobs.records.records():
+            if record.worker == self._lease.token and not record.has_ended:
+                self._fail(record.id, "the store went away while it began or ended")
         self._jobs.send_lost()
         self._schedules.trainer_came()
         logger().info("trainer_started", namespace=self._settings.namespace)

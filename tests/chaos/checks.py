@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from service.processes.commands import PLANNED, REFUSED
+from service.processes.commands import PLANNED
 from tests.chaos.clients import Caller, Ledger, Sent
 from tests.chaos.history import Answer, Broken, History, Occurrence
 from tests.chaos.place import Place
@@ -159,9 +159,6 @@ def check_processes(place: Place, stats: dict[str, Any]) -> None:
     if any(one["dead_letters"] for one in stats["partitions"]):
         raise Broken("there are dead letters")
     for end in place.logged("child_ended"):
-        # the service serves without a trainer, so it starts one again whatever its exit code is
-        if end["child"] == "trainer" and end["code"] == REFUSED:
-            continue
         if end["code"] not in {KILLED, 0, *PLANNED}:
             raise Broken(f"a process failed: {end}")
 

@@ -3,6 +3,7 @@
 import gc
 import socket
 import threading
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import Annotated
@@ -23,7 +24,7 @@ from service.processes.listening import STARTED, listen, refuse_open_bind, room_
 from service.runtime.api import api_runtime
 from service.settings import Settings
 from service.settings_loading import load_settings
-from service.store.connection import Client, connect, store_errors
+from service.store.connection import Client, connect
 from service.store.namespace import open_namespace
 from service.store.server.given import check_given
 from service.telemetry import Outage, logger, set_up_logs
@@ -68,11 +69,11 @@ def api(
             check_given(settings)
     with connect(url, role="api-start") as client:
         # here, where a message can still be plain: inside the app it would be a traceback
-        if lifeline is not None:
+        if lifeline is None:
+            _open(settings, client)
+        else:
             # others of its kind may serve from memory, and the store may come back
-            _wait_for(client)
-        _recognise(settings, client, is_supervised=lifeline is not None)
-        refuse_open_bind(settings, client)
+            _once_answered(partial(_recognise, settings, client))
     listener = (
         listen(settings.host, settings.port)
         if listen_fd is None
@@ -84,13 +85,12 @@ def api(
     serve_app(settings, url, listener)
 
 
-def _wait_for(client: Client) -> None:
-    """Return once the store answers."""
+def _once_answered(attempt: Callable[[], None]) -> None:
+    """Try until the store answers to all of it: it may go away between any two calls."""
     outage, pause = Outage(), threading.Event()
     while True:
         try:
-            with store_errors():
-                client.ping()
+            attempt()
         except StoreUnavailable as error:
             outage.lasts(error.detail)
             pause.wait(PAUSE_S)
@@ -99,13 +99,17 @@ def _wait_for(client: Client) -> None:
             return
 
 
-def _recognise(settings: Settings, client: Client, *, is_supervised: bool) -> None:
-    """Open the namespace; end in a way that lets a supervisor try again if it is not the known."""
+def _open(settings: Settings, client: Client) -> None:
+    """Open the namespace; raise Misconfigured if strangers could reach a service without keys."""
+    open_namespace(client, settings)
+    refuse_open_bind(settings, client)
+
+
+def _recognise(settings: Settings, client: Client) -> None:
+    """*Same as* ``_open``, but end in a way that lets a supervisor try again at another store."""
     try:
-        open_namespace(client, settings)
+        _open(settings, client)
     except StoreRolledBack as error:
-        if not is_supervised:
-            raise
         logger().error("store_refused", detail=error.detail)
         raise typer.Exit(STORE_LOST) from None
 

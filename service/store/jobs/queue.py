@@ -8,6 +8,7 @@ not allow running code in the trainer.
 
 import logging
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -56,6 +57,9 @@ ON_ITS_WAY_MS = 2_000
 
 COULD_NOT_CONNECT = "could not connect to Redis"
 """Part of RQ's log message about an outage."""
+QUITTING = "quitting..."
+"""Part of RQ's log message when an error ends it."""
+OUTAGES = (StoreUnavailable, redis_errors.ConnectionError, redis_errors.TimeoutError)
 IDLE_S = 15
 """Seconds by which RQ's wait for a job is shorter than the lifetime of its worker."""
 
@@ -186,14 +190,25 @@ class Worker(rq.Worker):
             )
         self._foreman = foreman
         self._job: str | None = None
+        self._outage: Exception | None = None
+        """Why RQ has given up."""
 
     def run(self) -> None:
-        """Take jobs until SIGTERM or SIGINT, which end a running job, too."""
+        """Take jobs until SIGTERM or SIGINT, which end a running job, too.
+
+        Raises StoreUnavailable if RQ gives up because the server did not answer.
+        """
         # RQ warns of each process that ends early; the foreman says what it means
         self.log.addFilter(self._is_no_outage)
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            self.work(logging_level="ERROR")
+            with store_errors():
+                self.work(logging_level="ERROR")
+                if self._outage is not None:
+                    raise self._outage
         finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
             self.log.removeFilter(self._is_no_outage)
 
     def execute_job(self, job: rq.job.Job, queue: rq.Queue) -> None:
@@ -239,15 +254,19 @@ class Worker(rq.Worker):
         """Nothing was subscribed."""
 
     def _is_no_outage(self, record: logging.LogRecord) -> bool:
-        """Filter out RQ's message at each attempt to reconnect; the foreman logs outages instead.
+        """Filter out what RQ says of an outage, at each attempt to reconnect or as it gives up.
 
         The foreman logs an outage once and then every minute.
         """
-        if COULD_NOT_CONNECT not in str(record.msg):
-            return True
-        # the message follows the name of the worker
-        self._foreman.away(record.getMessage().partition(": ")[2])
-        return False
+        if COULD_NOT_CONNECT in str(record.msg):
+            # the message follows the name of the worker
+            self._foreman.away(record.getMessage().partition(": ")[2])
+            return False
+        error = sys.exception()
+        if QUITTING in str(record.msg) and isinstance(error, OUTAGES):
+            self._outage = error
+            return False
+        return True
 
     def _failed(self, job: rq.job.Job, _: object, error: BaseException, __: object) -> bool:
         self._foreman.failed(job.id, error)

@@ -46,9 +46,11 @@ class Lease:
         """
         with store_errors():
             holder = cast("bytes | None", self._client.get(self._key))
-        if holder is not None and runs(holder.decode()) is not False:
+        held = (holder or b"").decode()
+        # ours, if the answer was lost when it was taken
+        if held not in {"", self.token} and runs(held) is not False:
             return False
-        return self._exchange((holder or b"").decode(), self._lease_ms)
+        return self._exchange(held, self._lease_ms)
 
     def seize(self) -> None:
         """Take the lease from any holder."""
