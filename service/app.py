@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.api import audit, keys, metrics, operations
+from service.api import audit, experiments, keys, metrics, operations
 from service.api import settings as settings_routes
 from service.api.catalogue import bulk, categories, user_export
 from service.api.catalogue import documents as catalogue
@@ -69,6 +69,7 @@ ROUTERS = (
     schedule.router,
     models.router,
     rankers.router,
+    experiments.router,
     operations.router,
     metrics.router,
     settings_routes.router,

@@ -1,6 +1,7 @@
 """Recommendation ids: 32 characters that name the origin of a slate, for feedback to refer to.
 
-An id is longer if the request said where it came from: the id carries that as well. Nothing is
+An id is longer if the request said where it came from, or the user is in an arm of an experiment:
+the id carries that as well. Nothing is
 stored for an id. It is neither secret nor authentic: at worst a forged id is counted for
 another model.
 """
@@ -19,8 +20,8 @@ from service.ranking.strategies import Strategy
 
 LENGTH = 32
 """Characters of an id without a context."""
-LONGEST, MOST_CONTEXT = 256, 160
-"""Characters of the longest id, and most bytes of the context in it."""
+LONGEST, MOST_CONTEXT = 272, 160
+"""Characters of the longest id, with an arm as well; most bytes of the context in it."""
 NOBODY = bytes(8)
 
 _FORMAT, _PLACED = 1, 2
@@ -39,7 +40,7 @@ class RecId:
     user: bytes
     """Hash of the user, see ``hashed``; ``NOBODY`` for a request without a user."""
     context: bytes = b""
-    """Where the request came from, as the log keeps it."""
+    """Where the request came from, and the arm of its user, as the log keeps them."""
 
 
 def encode(strategy: Strategy, model_version: str, time_ms: int, user: str | None) -> str:

@@ -34,6 +34,7 @@ EVENTS = {
     "entry_set_aside": "a log entry could not be learned; it waits in `hedgerow dead-letters`",
     "fewer_connections": "the system allows fewer open files than the connections that are wanted",
     "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",
+    "experiment_stopped": "an arm of an experiment lost more than its guardrail allows",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
     "kernels_loaded": "an api process has loaded its compiled kernels and can predict and rank",
     "learner_stands_by": "another learner leads the partition; this one waits until it is gone",

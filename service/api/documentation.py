@@ -25,6 +25,7 @@ from service.api.slates.answers import (
     Blend,
     FailedSlate,
     Failure,
+    InExperiment,
     SimilarUser,
     SimilarUsers,
     Slate,
@@ -41,7 +42,7 @@ EXAMPLES = Path(__file__).parent / "examples"
 
 STRUCTS = (
     *(Feedback, Written, Rejected, Warned, Learned, Uploaded, RejectedLine, WarnedLine),
-    *(Slate, SlateItem, Because, Blend, SimilarUsers, SimilarUser),
+    *(Slate, SlateItem, InExperiment, Because, Blend, SimilarUsers, SimilarUser),
     *(FailedSlate, Failure, SlateWarning),
     *(RecommendationBody, BatchBody, RankBody, PastEvent),
 )
@@ -57,6 +58,7 @@ TAGS = {
     "topics": "What the same people like, and what somebody is made of.",
     "training": "Train models now, or on a schedule.",
     "models": "Which models serve, and how they compare.",
+    "experiments": "Compare ways to make lists, by what users take of them.",
     "operations": "Is it alive, is it ready, how is it doing?",
     "admin": "API keys, and what operators did.",
 }

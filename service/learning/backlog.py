@@ -1,12 +1,13 @@
 """Events that were read from the log but not learned yet, as columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from core.types import F32, I64, U8, U64
+from service.arms import parted
 from service.errors import Misconfigured
 from service.learning.commit_size import CommitSize
 from service.learning.dedupe import DedupeWindow, Sighting
@@ -61,6 +62,8 @@ class Backlog:
         self.spans: list[EntrySpan] = []
         self.contexts: dict[int, bytes] = {}
         """Where an event happened, as in the log, by its position; only of events that say so."""
+        self.arms: dict[int, str] = {}
+        """The arm of an experiment that the slate of an event belongs to, by the position."""
         self.at = first = 0
         for last, packed_bytes, entry in entries:
             skip = max(0, watermark + len(entry) - last)
@@ -70,7 +73,7 @@ class Backlog:
             columns.append(
                 (counted, *_columns(entry, last, skip, index), _repeated(entry, skip, ids))
             )
-            self.contexts.update(_contexts(entry, skip, first))
+            self._note_contexts(_contexts(entry, skip, first))
             end = first + len(entry) - skip
             self.spans.append(EntrySpan(first, end, packed_bytes, entry.appended_ms, ids))
             first = end
@@ -111,8 +114,18 @@ class Backlog:
             # a user's entry, and for each name and text the counts of all events and of a slate's
             n_pairs = 1 + context.count(b"\n")
             self._answer_bytes[at] += (1 + 2 * n_pairs) * CONTEXT_BYTES + 3 * len(context)
+        for at in self.arms:
+            self._answer_bytes[at] += CONTEXT_BYTES
         self._user_seen: I64 = np.zeros(len(self.users), dtype=np.int64)
         self._item_seen: I64 = np.zeros(int(self.item.max(initial=0)) + 1, dtype=np.int64)
+
+    def _note_contexts(self, found: Mapping[int, bytes]) -> None:
+        for at, context in found.items():
+            where, arm = parted(context)
+            if where:
+                self.contexts[at] = where
+            if arm is not None:
+                self.arms[at] = str(arm)
 
     def arrivals(self, end: int) -> list[tuple[int, int]]:
         """Return (time in ms, number) of the events up to ``end`` that are next, by arrival."""

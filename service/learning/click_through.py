@@ -1,6 +1,7 @@
 """Click-through: events with the id of a slate, counted by the source of the slate.
 
-Events that say where they happened are counted by that as well, with and without a slate.
+Events that say where they happened are counted by that as well, with and without a slate. Those
+whose slate belongs to an arm of an experiment are counted by the arm and the bucket of the user.
 
 They are counted one by one in the order of the log, so the result does not depend on batches.
 """
@@ -11,7 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from service.arms import BUCKETS
 from service.learning.backlog import Backlog
+from service.store.experiments import MOST_ARMS
 from service.store.log.codec import HAS_CONTEXT, MOVED, SOURCE_BYTES
 from service.store.profiles.click_through import (
     ALL,
@@ -19,25 +22,30 @@ from service.store.profiles.click_through import (
     in_context,
     is_in_context,
     is_of_all,
+    is_of_arm,
 )
 
 MAX_SOURCES = 256
 """Number of sources in a partition; a new one replaces the one whose last event is oldest."""
 MAX_CONTEXTS = 1_024
 """The same for sources in one context each, and for all events in one context each."""
+MAX_ARM_BUCKETS = 8 * MOST_ARMS * BUCKETS
+"""The same for buckets of the users of an arm: eight experiments with as many arms as possible."""
 
 
 class ClickThrough:
-    """The counts of a partition: by source in hex, by source in each context, by context."""
+    """The counts of a partition: by source in hex, in each context too, by context, by arm."""
 
     def __init__(
         self, stored: Mapping[str, SourceCounts], *, max_sources: int = MAX_SOURCES
     ) -> None:
+        arms = {name for name in stored if is_of_arm(name)}
         placed = {name for name in stored if is_in_context(name)}
         everywhere = {name for name in placed if is_of_all(name)}
-        self._sources = _Counts(stored, stored.keys() - placed, max_sources)
+        self._sources = _Counts(stored, stored.keys() - placed - arms, max_sources)
         self._contexts = _Counts(stored, placed - everywhere, MAX_CONTEXTS)
         self._all = _Counts(stored, everywhere, MAX_CONTEXTS)
+        self._arms = _Counts(stored, arms, MAX_ARM_BUCKETS)
 
     def count(self, backlog: Backlog, end: int) -> dict[str, SourceCounts | None]:
         """Count the events before ``end``; return the changed counts, None for dropped ones."""
@@ -55,8 +63,11 @@ class ClickThrough:
         return changed | {name: self._contexts.copy(name) for name in contexts}
 
     def _count_all(self, backlog: Backlog, end: int) -> dict[str, SourceCounts | None]:
-        """Count the events that say where they happened, whether they name a slate or not."""
-        names = set[str]()
+        """Count the events that say where they happened, whether they name a slate or not.
+
+        An arm is said likewise.
+        """
+        names, arms = set[str](), set[str]()
         span = slice(backlog.at, end)
         new = (backlog.repeated[span] == 0) & (backlog.flags[span] & MOVED == 0)
         placed = new & (backlog.flags[span] & HAS_CONTEXT != 0)
@@ -64,7 +75,10 @@ class ClickThrough:
             event = int(backlog.sequence[position]), str(backlog.kind[position])
             for pair in _pairs(backlog.contexts.get(position, b"")):
                 names |= self._all.add(in_context(ALL, pair), *event)
-        return {name: self._all.copy(name) for name in names}
+            if arm := backlog.arms.get(position):
+                arms |= self._arms.add(arm, *event)
+        changed = {name: self._all.copy(name) for name in names}
+        return changed | {name: self._arms.copy(name) for name in arms}
 
 
 @lru_cache(maxsize=4_096)

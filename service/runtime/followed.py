@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
+from core.meaning import RATING
 from service import configs
 from service.runtime.opened import Opened
 from service.runtime.store_access import StoreAccess
@@ -21,11 +22,13 @@ from service.serving.copies.online_items import OnlineSnapshotFollower
 from service.serving.copies.polling import Polled
 from service.serving.copies.popularity import Popularity
 from service.serving.erasing import LEASE_MS, Erasing, ErasureStore
+from service.serving.experiments.following import FollowedExperiments
 from service.serving.lineups import FollowsState
 from service.serving.users import Users
 from service.store.catalogue.feed import CatalogueFeed
 from service.store.catalogue.reader import CatalogueReader
 from service.store.erasures.rewriting import Rewriting
+from service.store.experiments import Experiments
 from service.store.identity.memory import Memory
 from service.store.keys import NamespaceKeys
 from service.store.log.changes import ChangeFollower
@@ -57,6 +60,7 @@ class Followed:
     new_items: NewItemsFollower
     latest: LatestFollower
     item_ids: ItemIds
+    experiments: FollowedExperiments
     erasing: Erasing
 
     @property
@@ -116,8 +120,15 @@ def followed(stack: AsyncExitStack, base: Opened, stored: StoreAccess, users: Us
         later_items=_started(stack, later_items),
         latest=_started(stack, LatestFollower(view, CatalogueFeed(clients.requests, name))),
         item_ids=_started(stack, ItemIds(stored.numbers)),
+        experiments=_started(stack, _experiments(base)),
         erasing=_started(stack, Erasing(_erasure_store(base, stored), changes)),
     )
+
+
+def _experiments(base: Opened) -> FollowedExperiments:
+    kinds = {name: kind.code for name, kind in base.settings.kinds.items()} | {"rating": RATING}
+    store = Experiments(base.clients.blocking, base.namespace.name)
+    return FollowedExperiments(store, base.clients.requests, base.namespace, kinds)
 
 
 def _erasure_store(base: Opened, stored: StoreAccess) -> ErasureStore:

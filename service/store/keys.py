@@ -149,6 +149,12 @@ class NamespaceKeys:
         return self._key("audit")
 
     @property
+    def experiments(self) -> str:
+        """string, JSON (store/experiments.py, compare-and-set): all experiments, the newest last.
+        [{"id":"9f2c01","name":"more-variety","arms":[...],"state":"running",...}]."""
+        return self._key("experiments")
+
+    @property
     def api_keys(self) -> str:
         """hash key id -> JSON {"hash","role","name","created","revoked"} (store/api_keys.py)."""
         return self._key("api-keys")
@@ -373,7 +379,9 @@ class PartitionKeys:
         strategy and model. Behind it may stand a context, whose events alone count.
         "00013fa2b4c1d2e3" -> {"last":2000,"events":{"6":100,"2":7}},
         "00013fa2b4c1d2e3|device=phone" -> {"last":1990,"events":{"6":30}}. Before it may stand
-        nothing, for all events there: "|device=phone" -> {"last":1999,"events":{"2":9,"6":30}}."""
+        nothing, for all events there: "|device=phone" -> {"last":1999,"events":{"2":9,"6":30}}. The
+        lists of an arm of an experiment, and of a bucket of its users, are counted together:
+        "~9f2c01=1.17" -> {"last":2000,"events":{"6":12}}."""
         return self._key("responses")
 
     @property

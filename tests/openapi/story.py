@@ -73,7 +73,7 @@ def told(room: Path) -> Recording:
             wait_until(lambda: _plain(shop, "/readyz").is_success)
             for act in (_open, _describe, _rate, _train, _choose_models, _recommend, _look_back):
                 act(shop)
-            for act in (_wrong_requests, _delete, _lock):
+            for act in (_experiment, _wrong_requests, _delete, _lock):
                 act(shop)
     _lonely_api(recording)
     return recording
@@ -199,6 +199,28 @@ def _recommend(shop: httpx.Client) -> None:
     shown = {"user": "ada", "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
     rows = [shown | {"kind": kind} for kind in ("impression", "click")]
     _good(shop.post("/v1/events?wait=learned", json=rows))
+
+
+def _experiment(shop: httpx.Client) -> None:
+    arms = [
+        {"name": "as-before", "share": 0.5},
+        {"name": "varied", "share": 0.5, "parameters": {"diversity": 0.3}},
+    ]
+    begun = {"name": "more-variety", "arms": arms, "guardrail": {"kind": "click"}}
+    _good(shop.post("/v1/experiments", json=begun), 201)
+    rows = []
+    for user in ("ada", "user-03", "user-04"):
+        slate = _plain(shop, f"/v1/users/{user}/recommendations").json()
+        shown = {"user": user, "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
+        rows += [shown | {"kind": kind} for kind in ("impression", "impression", "click")]
+    shop.post("/v1/events?wait=learned", json=rows)
+    one = "/v1/experiments/more-variety"
+    _until(shop, one, lambda now: any(arm["impressions"] for arm in now["arms"]))
+    _good(shop.get(one))
+    _good(shop.get("/v1/experiments"))
+    _good(shop.post(f"{one}/stop"))
+    _good(shop.post(f"{one}/promote", json={"arm": "varied"}))
+    _good(shop.delete(one))
 
 
 def _look_back(shop: httpx.Client) -> None:

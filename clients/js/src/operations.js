@@ -140,6 +140,76 @@ export class Operations {
   }
 
   /**
+   * All experiments, the newest first.
+   *
+   * @returns {Promise<types.ExperimentPage>}
+   */
+  listExperiments() {
+    return this.call({ method: "GET", path: "/v1/experiments" });
+  }
+
+  /**
+   * From now on the users' lists are made with the parameters of their arms, within seconds.
+   *
+   * A user is always in the same arm. Lists of an arm name it in `experiment`, and their `rec_id`
+   * lets feedback count for it. A request that sets a parameter which some arm sets takes no part.
+   * 409 `conflict` if another experiment is running.
+   *
+   * @param {types.NewExperiment} body
+   * @returns {Promise<types.ExperimentReport>}
+   */
+  beginExperiment(body) {
+    return this.call({ method: "POST", path: "/v1/experiments", body });
+  }
+
+  /**
+   * If it runs, it ends; if one of its arms was promoted, that holds no longer.
+   *
+   * @param {string} experiment
+   * @returns {Promise<types.ExperimentSummary>}
+   */
+  deleteExperiment(experiment) {
+    return this.call({ method: "DELETE", path: path("/v1/experiments/{experiment}", { experiment }) });
+  }
+
+  /**
+   * What followed the lists of each arm, and the difference to the first arm.
+   *
+   * The intervals hold at all times together, however often one looks.
+   *
+   * @param {string} experiment
+   * @returns {Promise<types.ExperimentReport>}
+   */
+  getExperiment(experiment) {
+    return this.call({ method: "GET", path: path("/v1/experiments/{experiment}", { experiment }) });
+  }
+
+  /**
+   * The parameters of this arm are those of all requests that do not set them.
+   *
+   * The experiment ends, if it runs. What another experiment had promoted holds no longer.
+   *
+   * @param {string} experiment
+   * @param {types.Promotion} body
+   * @returns {Promise<types.ExperimentReport>}
+   */
+  promoteArm(experiment, body) {
+    return this.call({ method: "POST", path: path("/v1/experiments/{experiment}/promote", { experiment }), body });
+  }
+
+  /**
+   * All users get lists as before. Feedback to lists that were shown still counts.
+   *
+   * An experiment that has ended stays as it is.
+   *
+   * @param {string} experiment
+   * @returns {Promise<types.ExperimentReport>}
+   */
+  stopExperiment(experiment) {
+    return this.call({ method: "POST", path: path("/v1/experiments/{experiment}/stop", { experiment }) });
+  }
+
+  /**
    * Weights, losses, and each expert's regret to the best one in hindsight.
    *
    * @param {object} [options]

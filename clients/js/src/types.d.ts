@@ -35,6 +35,36 @@ export interface Arm {
   weight: number;
 }
 
+/** Parameters of requests for recommendations; those left out are as they are without it. */
+export interface ArmParameters {
+  /** Share of the online model in the score. */
+  blend?: number | null;
+  /** 0: the best items; towards 1: items that differ from each other. */
+  diversity?: number | null;
+  /** Maximum number of items of one category. */
+  max_per_category?: number | null;
+  /** The strategy that ranks. */
+  model?: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "online" | "mixture" | "popular" | "trending" | "next" | "sequence" | "neighbours" | "content" | "latest" | null;
+}
+
+/** An arm, and what followed its lists. */
+export interface ArmReport {
+  /** Events with such a `rec_id`, by kind. */
+  events: Record<string, number>;
+  /** Events of the kind `impression` with the `rec_id` of such a list. */
+  impressions: number;
+  /** The same over the first arm's, less 1: 0.1 is 10 % more. Empty for the first arm. */
+  lifts: Record<string, Rate | null>;
+  /** The arm. */
+  name: string;
+  /** Parameters of its users' lists. */
+  parameters: Record<string, any>;
+  /** Events of each other kind for each impression; null: too few to say. */
+  rates: Record<string, Rate | null>;
+  /** Its share of all users. */
+  share: number;
+}
+
 /** Users with features, the likeliest to like the item first. */
 export interface AudienceAnswer {
   /** Users with features that were compared: at most 10 000, later pages continue with others. */
@@ -374,6 +404,58 @@ export interface EventPage {
   next_cursor: string | null;
 }
 
+/** Experiments, the newest first. */
+export interface ExperimentPage {
+  /** The entries of this page. */
+  items: Array<ExperimentSummary>;
+  /** Hand it back as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+/** An experiment and how its arms compare. */
+export interface ExperimentReport {
+  /** The arms; the others are compared with the first. */
+  arms: Array<ArmReport>;
+  /** When it began. */
+  created: string;
+  /** When it ended; null while it runs. */
+  ended: string | null;
+  /** Who ended it; null while it runs. */
+  ended_by: string | null;
+  /** What ends it by itself. */
+  guardrail: NewGuardrail | null;
+  /** Its name. */
+  name: string;
+  /** The arm that was promoted. */
+  promoted: string | null;
+  /** Why there are no figures yet, and what to send; otherwise null. */
+  reason: string | null;
+  /** `running`, `stopped`, or `promoted`: the parameters of an arm hold for everybody. */
+  state: "running" | "stopped" | "promoted";
+  /** Why it ended; null while it runs. */
+  why: string | null;
+}
+
+/** An experiment without figures. */
+export interface ExperimentSummary {
+  /** When it began. */
+  created: string;
+  /** When it ended; null while it runs. */
+  ended: string | null;
+  /** Who ended it; null while it runs. */
+  ended_by: string | null;
+  /** What ends it by itself. */
+  guardrail: NewGuardrail | null;
+  /** Its name. */
+  name: string;
+  /** The arm that was promoted. */
+  promoted: string | null;
+  /** `running`, `stopped`, or `promoted`: the parameters of an arm hold for everybody. */
+  state: "running" | "stopped" | "promoted";
+  /** Why it ended; null while it runs. */
+  why: string | null;
+}
+
 /** The state of one expert. */
 export interface Expert {
   /** Its aggressiveness: how far one rating may move it; null where the family has none. */
@@ -550,6 +632,14 @@ export interface HistoryPoint {
   learned: number;
   /** The last event that was learned. */
   sequence: string;
+}
+
+/** The experiment that a list is part of. */
+export interface InExperiment {
+  /** The arm that the user is in. */
+  arm: string;
+  /** The experiment. */
+  name: string;
 }
 
 /** A mean with its 95 % interval. */
@@ -840,6 +930,37 @@ export interface Models {
   served: Array<ServedModel>;
 }
 
+/** A group of users, and how their lists are made. */
+export interface NewArm {
+  /** The name of the arm. */
+  name: string;
+  /** What is different; nothing in the usual first arm. */
+  parameters?: ArmParameters;
+  /** Its share of all users; users beyond the sum of the shares are in no arm. */
+  share: number;
+}
+
+/** An experiment to begin. */
+export interface NewExperiment {
+  /** The arms; the others are compared with the first. */
+  arms: Array<NewArm>;
+  /** When to stop without being told to; null: never. */
+  guardrail?: NewGuardrail | null;
+  /** A name of small letters, digits and `-`. */
+  name: string;
+}
+
+/** What ends the experiment by itself. */
+export interface NewGuardrail {
+  /** The kind of event whose number for each impression is watched. */
+  kind?: string;
+  /**
+   * The loss that is put up with, as a share: 0.05 ends it when an arm surely has more than 5 %
+   * fewer than the first arm.
+   */
+  most_loss?: number;
+}
+
 /** The items that are new now: described, with few events and few showings. */
 export interface NewItemStats {
   /** Clicks on them (kind `click`). */
@@ -1042,6 +1163,12 @@ export interface Problem {
   warnings_total?: number;
 }
 
+/** The arm to promote. */
+export interface Promotion {
+  /** Its parameters will hold for all users. */
+  arm: string;
+}
+
 /** Candidates to put in order. */
 export interface RankBody {
   /** Share of the online model in the score, 0 to 1. */
@@ -1132,6 +1259,16 @@ export interface Rankers {
   seen_through: string;
   /** Null until enough positive events were judged, or a training gave it first weights. */
   stack: Stack | null;
+}
+
+/** A figure with an interval that holds at all times: one may look, and stop, at any. */
+export interface Rate {
+  /** The upper end. */
+  high: number;
+  /** The lower end of the 95 % interval. */
+  low: number;
+  /** The figure. */
+  value: number;
 }
 
 /** The meaning of a rating for the rankers; the experts learn it too. */
@@ -1419,6 +1556,8 @@ export interface SimilarUsers {
 export interface Slate {
   /** With `blend`, if possible: `model_version` then stands for both models and the share. */
   blend: Blend | null;
+  /** The running experiment, if the user and the request take part in it; otherwise null. */
+  experiment?: InExperiment | null;
   /** The best first. */
   items: Array<SlateItem>;
   /** The version of the models that made the list; the name of the strategy if it has none. */

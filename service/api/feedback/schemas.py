@@ -18,6 +18,7 @@ from core.scale import Scale
 from service.api.contexts import Context, context_fault
 from service.api.feedback.sender import IDENTIFIED
 from service.api.times import is_moment, milliseconds, rfc3339
+from service.arms import joined, parted
 from service.errors import InvalidEvent, TooLarge
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
@@ -210,9 +211,10 @@ def placed(event: Feedback) -> bytes:
     own = {} if event.context is UNSET else event.context
     if event.rec_id is UNSET or len(event.rec_id) <= LENGTH:
         return packed_context(own)
-    asked = context_of(context_of_list(event.rec_id, event.user).decode(errors="replace"))
+    where, arm = parted(context_of_list(event.rec_id, event.user))
+    asked = context_of(where.decode(errors="replace"))
     # an id may be forged
-    return packed_context(own if context_fault(asked) else {**asked, **own})
+    return joined(packed_context(own if context_fault(asked) else {**asked, **own}), arm)
 
 
 UNREADABLE_REC_ID = (

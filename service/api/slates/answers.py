@@ -9,13 +9,15 @@ from starlette.responses import Response
 
 from service.api.figures import figure
 from service.api.slates.cursors import make_slate_cursor
+from service.arms import joined
 from service.ids import sequence_token
 from service.ranking.families import AnyStrategy, ItemStrategy, title_of
 from service.ranking.family import ScoreKind
 from service.ranking.reasons import MOST_NAMED, meant
-from service.rec_ids import encode, model_prefix
+from service.rec_ids import encode, model_prefix, with_context
 from service.runtime.api import ApiRuntime
 from service.serving.asked import Answer
+from service.serving.experiments.assignment import Treatment
 
 _encode = msgspec.json.Encoder().encode
 
@@ -83,6 +85,15 @@ class SlateWarning(Struct):
     """What had no effect and what to send, for people."""
 
 
+class InExperiment(Struct):
+    """The experiment that a list is part of."""
+
+    name: str
+    """The experiment."""
+    arm: str
+    """The arm that the user is in."""
+
+
 class Slate(Struct):
     """Items in order, and the models that ranked them."""
 
@@ -121,6 +132,15 @@ class Slate(Struct):
     rankers."""
     blend: Blend | None
     """With `blend`, if possible: `model_version` then stands for both models and the share."""
+    experiment: InExperiment | None = None
+    """The running experiment, if the user and the request take part in it; otherwise null."""
+
+    def take_part(self, treatment: Treatment | None, context: bytes) -> None:
+        """Let the id say where the list is shown and which arm it is in; the list says that too."""
+        counted = None if treatment is None else treatment.counted
+        if treatment is not None and counted is not None:
+            self.experiment = InExperiment(treatment.name, treatment.arm)
+        self.rec_id = with_context(self.rec_id, joined(context, counted))
 
 
 class Failure(Struct):

@@ -20,12 +20,12 @@ from service.api.slates.requests import (
     list_name,
     shape_of,
 )
+from service.api.slates.treating import treated
 from service.api.waiting import reached
 from service.errors import InvalidId, NotReady, ServiceError
 from service.http.documentation import ITEM_SCHEMA, json_body, problems, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id
-from service.rec_ids import with_context
 from service.runtime.api import ApiRuntime
 from service.serving.asked import Asked
 from service.telemetry import logger
@@ -123,10 +123,13 @@ class _Batch:
     async def _made(self, user: str) -> Slate | FailedSlate:
         try:
             asked, of = self._asking(user)
+            treatment = self._runtime.experiments.treatment(user)
+            wanted, holds = treated(self._body, asked.wanted, treatment)
+            asked = msgspec.structs.replace(asked, wanted=wanted)
             answer = await self._runtime.recommender.recommend(asked)
             fields = self._body.fields
             slate = await slate_of(self._runtime, answer, user=user, of=of, fields=fields)
-            slate.rec_id = with_context(slate.rec_id, self._context)
+            slate.take_part(holds, self._context)
             return slate
         except ServiceError as error:
             return FailedSlate(user, Failure(error.status, error.code, error.detail))

@@ -35,13 +35,13 @@ from service.api.slates.requests import (
     list_name,
     shape_of,
 )
+from service.api.slates.treating import treated
 from service.api.waiting import reached
 from service.errors import InvalidId
 from service.http.documentation import answers, json_body, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
 from service.ranking.slates.wanted import Wanted
-from service.rec_ids import with_context
 from service.serving.asked import Answer, Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
@@ -77,7 +77,9 @@ async def recommend(request: Request) -> Response:
     """
     scope, runtime = request.scope, runtime_of(request)
     user, given = path_id("user", scope["path_params"]["user"]), scope["query_string"]
-    kept = runtime.kept_answers.get(user, given)
+    treatment = runtime.experiments.treatment(user)
+    name = given if treatment is None else given + treatment.key
+    kept = runtime.kept_answers.get(user, name)
     hits, misses = scope["app"].state.kept_counts
     if kept is not None:
         hits.add()
@@ -85,8 +87,9 @@ async def recommend(request: Request) -> Response:
     misses.add()
     read = _read(given)
     query, of = read.query, list_name("recommendations", user, read.shape)
+    wanted, holds = treated(query, read.wanted, treatment)
     asked = Asked(
-        read.wanted,
+        wanted,
         user=user,
         exclude=read.exclude,
         exclude_seen=query.exclude_seen,
@@ -95,11 +98,11 @@ async def recommend(request: Request) -> Response:
         after=position(of, query),
     )
     answer, slate = await _slate(request, asked, of, query, read.fields)
-    slate.rec_id = with_context(slate.rec_id, read.context)
+    slate.take_part(holds, read.context)
     body = encoded(slate)
     plain = query.min_sequence is None and not read.fields
     if answer.standing is not None and plain and len(given) <= LONGEST:
-        runtime.kept_answers.keep(user, given, answer, KeptBody.of(body, slate.rec_id))
+        runtime.kept_answers.keep(user, name, answer, KeptBody.of(body, slate.rec_id))
     return JsonResponse(body)
 
 
@@ -184,8 +187,10 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
     context = context_in("body", body.context)
     of = list_name(name, body.user, shape_of(body))
     history, unknown = await posted_history(request, body)
+    treatment = runtime_of(request).experiments.treatment(body.user)
+    wanted, holds = treated(body, wanted_of(body), treatment)
     asked = Asked(
-        wanted_of(body),
+        wanted,
         user=body.user,
         history=history,
         unknown=unknown,
@@ -198,7 +203,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         after=position(of, body, "body"),
     )
     _, slate = await _slate(request, asked, of, body, body.fields)
-    slate.rec_id = with_context(slate.rec_id, context)
+    slate.take_part(holds, context)
     return response(slate)
 
 

@@ -13,6 +13,7 @@ from typing import cast
 import redis
 import redis.asyncio
 
+from service.arms import MARK, CountedArm
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
@@ -62,6 +63,11 @@ def is_of_all(name: str) -> bool:
     return name.startswith("|")
 
 
+def is_of_arm(name: str) -> bool:
+    """Return whether counts are those of an arm of an experiment, of a bucket of its users."""
+    return name.startswith(MARK)
+
+
 def is_in_context(name: str) -> bool:
     """Return whether counts are those in a context."""
     return "|" in name
@@ -78,7 +84,7 @@ async def read_click_through(
     for partition in range(partitions):
         for name, events in await _stored(client, PartitionKeys(namespace, partition)):
             source, _, pair = name.partition("|")
-            if pair == context and not is_of_all(name):
+            if pair == context and not is_of_all(name) and not is_of_arm(name):
                 found.setdefault(bytes.fromhex(source), Counter()).update(events)
     return found
 
@@ -92,6 +98,19 @@ async def read_contexts(
         for name, events in await _stored(client, PartitionKeys(namespace, partition)):
             if is_of_all(name):
                 found.setdefault(name.removeprefix("|"), Counter()).update(events)
+    return found
+
+
+async def read_arms(
+    client: redis.asyncio.Redis, namespace: str, partitions: int
+) -> dict[CountedArm, Counter[int]]:
+    """Return the events of each kind code by arm and bucket of users, over all partitions."""
+    found: dict[CountedArm, Counter[int]] = {}
+    for partition in range(partitions):
+        for name, events in await _stored(client, PartitionKeys(namespace, partition)):
+            arm = CountedArm.of(name) if is_of_arm(name) else None
+            if arm is not None:
+                found.setdefault(arm, Counter()).update(events)
     return found
 
 

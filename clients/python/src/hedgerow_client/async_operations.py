@@ -112,6 +112,66 @@ class AsyncOperations(ABC):
         )
         return answer
 
+    async def list_experiments(self) -> types.ExperimentPage:
+        """All experiments, the newest first."""
+        answer: types.ExperimentPage = await self.call(Request("GET", "/v1/experiments"))
+        return answer
+
+    async def begin_experiment(self, body: types.NewExperiment) -> types.ExperimentReport:
+        """From now on the users' lists are made with the parameters of their arms, within
+        seconds.
+
+        A user is always in the same arm. Lists of an arm name it in `experiment`, and their
+        `rec_id` lets feedback count for it. A request that sets a parameter which some arm
+        sets takes no part. 409 `conflict` if another experiment is running.
+        """
+        answer: types.ExperimentReport = await self.call(
+            Request("POST", "/v1/experiments", body=body)
+        )
+        return answer
+
+    async def delete_experiment(self, experiment: str) -> types.ExperimentSummary:
+        """If it runs, it ends; if one of its arms was promoted, that holds no longer."""
+        answer: types.ExperimentSummary = await self.call(
+            Request("DELETE", path("/v1/experiments/{experiment}", experiment=experiment))
+        )
+        return answer
+
+    async def get_experiment(self, experiment: str) -> types.ExperimentReport:
+        """What followed the lists of each arm, and the difference to the first arm.
+
+        The intervals hold at all times together, however often one looks.
+        """
+        answer: types.ExperimentReport = await self.call(
+            Request("GET", path("/v1/experiments/{experiment}", experiment=experiment))
+        )
+        return answer
+
+    async def promote_arm(self, experiment: str, body: types.Promotion) -> types.ExperimentReport:
+        """The parameters of this arm are those of all requests that do not set them.
+
+        The experiment ends, if it runs. What another experiment had promoted holds no
+        longer.
+        """
+        answer: types.ExperimentReport = await self.call(
+            Request(
+                "POST",
+                path("/v1/experiments/{experiment}/promote", experiment=experiment),
+                body=body,
+            )
+        )
+        return answer
+
+    async def stop_experiment(self, experiment: str) -> types.ExperimentReport:
+        """All users get lists as before. Feedback to lists that were shown still counts.
+
+        An experiment that has ended stays as it is.
+        """
+        answer: types.ExperimentReport = await self.call(
+            Request("POST", path("/v1/experiments/{experiment}/stop", experiment=experiment))
+        )
+        return answer
+
     async def get_experts(self, *, partition: int | None = None) -> types.Experts:
         """Weights, losses, and each expert's regret to the best one in hindsight.
 

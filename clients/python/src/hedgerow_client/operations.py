@@ -108,6 +108,64 @@ class Operations(ABC):
         )
         return answer
 
+    def list_experiments(self) -> types.ExperimentPage:
+        """All experiments, the newest first."""
+        answer: types.ExperimentPage = self.call(Request("GET", "/v1/experiments"))
+        return answer
+
+    def begin_experiment(self, body: types.NewExperiment) -> types.ExperimentReport:
+        """From now on the users' lists are made with the parameters of their arms, within
+        seconds.
+
+        A user is always in the same arm. Lists of an arm name it in `experiment`, and their
+        `rec_id` lets feedback count for it. A request that sets a parameter which some arm
+        sets takes no part. 409 `conflict` if another experiment is running.
+        """
+        answer: types.ExperimentReport = self.call(Request("POST", "/v1/experiments", body=body))
+        return answer
+
+    def delete_experiment(self, experiment: str) -> types.ExperimentSummary:
+        """If it runs, it ends; if one of its arms was promoted, that holds no longer."""
+        answer: types.ExperimentSummary = self.call(
+            Request("DELETE", path("/v1/experiments/{experiment}", experiment=experiment))
+        )
+        return answer
+
+    def get_experiment(self, experiment: str) -> types.ExperimentReport:
+        """What followed the lists of each arm, and the difference to the first arm.
+
+        The intervals hold at all times together, however often one looks.
+        """
+        answer: types.ExperimentReport = self.call(
+            Request("GET", path("/v1/experiments/{experiment}", experiment=experiment))
+        )
+        return answer
+
+    def promote_arm(self, experiment: str, body: types.Promotion) -> types.ExperimentReport:
+        """The parameters of this arm are those of all requests that do not set them.
+
+        The experiment ends, if it runs. What another experiment had promoted holds no
+        longer.
+        """
+        answer: types.ExperimentReport = self.call(
+            Request(
+                "POST",
+                path("/v1/experiments/{experiment}/promote", experiment=experiment),
+                body=body,
+            )
+        )
+        return answer
+
+    def stop_experiment(self, experiment: str) -> types.ExperimentReport:
+        """All users get lists as before. Feedback to lists that were shown still counts.
+
+        An experiment that has ended stays as it is.
+        """
+        answer: types.ExperimentReport = self.call(
+            Request("POST", path("/v1/experiments/{experiment}/stop", experiment=experiment))
+        )
+        return answer
+
     def get_experts(self, *, partition: int | None = None) -> types.Experts:
         """Weights, losses, and each expert's regret to the best one in hindsight.
 

@@ -39,6 +39,55 @@ class Arm(TypedDict):
     """
 
 
+class ArmParameters(TypedDict):
+    """Parameters of requests for recommendations; those left out are as they are without it."""
+
+    blend: NotRequired[float | None]
+    """Share of the online model in the score."""
+    diversity: NotRequired[float | None]
+    """0: the best items; towards 1: items that differ from each other."""
+    max_per_category: NotRequired[int | None]
+    """Maximum number of items of one category."""
+    model: NotRequired[
+        Literal[
+            "fbgd",
+            "ocmf",
+            "exmlds",
+            "ordinal",
+            "online",
+            "mixture",
+            "popular",
+            "trending",
+            "next",
+            "sequence",
+            "neighbours",
+            "content",
+            "latest",
+        ]
+        | None
+    ]
+    """The strategy that ranks."""
+
+
+class ArmReport(TypedDict):
+    """An arm, and what followed its lists."""
+
+    events: dict[str, int]
+    """Events with such a `rec_id`, by kind."""
+    impressions: int
+    """Events of the kind `impression` with the `rec_id` of such a list."""
+    lifts: "dict[str, Rate | None]"
+    """The same over the first arm's, less 1: 0.1 is 10 % more. Empty for the first arm."""
+    name: str
+    """The arm."""
+    parameters: dict[str, Any]
+    """Parameters of its users' lists."""
+    rates: "dict[str, Rate | None]"
+    """Events of each other kind for each impression; null: too few to say."""
+    share: float
+    """Its share of all users."""
+
+
 class AudienceAnswer(TypedDict):
     """Users with features, the likeliest to like the item first."""
 
@@ -424,6 +473,61 @@ class EventPage(TypedDict):
     """Hand it back as `cursor` for the next page; null at the end."""
 
 
+class ExperimentPage(TypedDict):
+    """Experiments, the newest first."""
+
+    items: "list[ExperimentSummary]"
+    """The entries of this page."""
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; null at the end."""
+
+
+class ExperimentReport(TypedDict):
+    """An experiment and how its arms compare."""
+
+    arms: "list[ArmReport]"
+    """The arms; the others are compared with the first."""
+    created: str
+    """When it began."""
+    ended: str | None
+    """When it ended; null while it runs."""
+    ended_by: str | None
+    """Who ended it; null while it runs."""
+    guardrail: "NewGuardrail | None"
+    """What ends it by itself."""
+    name: str
+    """Its name."""
+    promoted: str | None
+    """The arm that was promoted."""
+    reason: str | None
+    """Why there are no figures yet, and what to send; otherwise null."""
+    state: Literal["running", "stopped", "promoted"]
+    """`running`, `stopped`, or `promoted`: the parameters of an arm hold for everybody."""
+    why: str | None
+    """Why it ended; null while it runs."""
+
+
+class ExperimentSummary(TypedDict):
+    """An experiment without figures."""
+
+    created: str
+    """When it began."""
+    ended: str | None
+    """When it ended; null while it runs."""
+    ended_by: str | None
+    """Who ended it; null while it runs."""
+    guardrail: "NewGuardrail | None"
+    """What ends it by itself."""
+    name: str
+    """Its name."""
+    promoted: str | None
+    """The arm that was promoted."""
+    state: Literal["running", "stopped", "promoted"]
+    """`running`, `stopped`, or `promoted`: the parameters of an arm hold for everybody."""
+    why: str | None
+    """Why it ended; null while it runs."""
+
+
 class Expert(TypedDict):
     """The state of one expert."""
 
@@ -610,6 +714,15 @@ class HistoryPoint(TypedDict):
     """How many ratings were learned."""
     sequence: str
     """The last event that was learned."""
+
+
+class InExperiment(TypedDict):
+    """The experiment that a list is part of."""
+
+    arm: str
+    """The arm that the user is in."""
+    name: str
+    """The experiment."""
 
 
 class Interval(TypedDict):
@@ -919,6 +1032,39 @@ class Models(TypedDict):
     """What the answering process has loaded."""
 
 
+class NewArm(TypedDict):
+    """A group of users, and how their lists are made."""
+
+    name: str
+    """The name of the arm."""
+    parameters: NotRequired["ArmParameters"]
+    """What is different; nothing in the usual first arm."""
+    share: float
+    """Its share of all users; users beyond the sum of the shares are in no arm."""
+
+
+class NewExperiment(TypedDict):
+    """An experiment to begin."""
+
+    arms: "list[NewArm]"
+    """The arms; the others are compared with the first."""
+    guardrail: NotRequired["NewGuardrail | None"]
+    """When to stop without being told to; null: never."""
+    name: str
+    """A name of small letters, digits and `-`."""
+
+
+class NewGuardrail(TypedDict):
+    """What ends the experiment by itself."""
+
+    kind: NotRequired[str]
+    """The kind of event whose number for each impression is watched."""
+    most_loss: NotRequired[float]
+    """The loss that is put up with, as a share: 0.05 ends it when an arm surely has more than 5
+    % fewer than the first arm.
+    """
+
+
 class NewItemStats(TypedDict):
     """The items that are new now: described, with few events and few showings."""
 
@@ -1175,6 +1321,13 @@ class Problem(TypedDict):
     """How many rows there are of that kind."""
 
 
+class Promotion(TypedDict):
+    """The arm to promote."""
+
+    arm: str
+    """Its parameters will hold for all users."""
+
+
 class RankBody(TypedDict):
     """Candidates to put in order."""
 
@@ -1295,6 +1448,17 @@ class Rankers(TypedDict):
     """The last events that were judged."""
     stack: "Stack | None"
     """Null until enough positive events were judged, or a training gave it first weights."""
+
+
+class Rate(TypedDict):
+    """A figure with an interval that holds at all times: one may look, and stop, at any."""
+
+    high: float
+    """The upper end."""
+    low: float
+    """The lower end of the 95 % interval."""
+    value: float
+    """The figure."""
 
 
 class RatingMeaning(TypedDict):
@@ -1652,6 +1816,8 @@ class Slate(TypedDict):
 
     blend: "Blend | None"
     """With `blend`, if possible: `model_version` then stands for both models and the share."""
+    experiment: NotRequired["InExperiment | None"]
+    """The running experiment, if the user and the request take part in it; otherwise null."""
     items: "list[SlateItem]"
     """The best first."""
     model_version: str
