@@ -1,6 +1,7 @@
 """Experiments over HTTP: whose lists change, what is counted, and how they end."""
 
 import json
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -23,11 +24,19 @@ BODY: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def shop(redis_url: str, namespace: str) -> Iterator[Api]:
-    settings = Settings(namespace=namespace, min_sequence_wait_ms=60_000)
-    with learning(settings, redis_url), Api(settings, redis_url) as api:
+@pytest.fixture(scope="module")
+def open_shop(redis_server: str) -> Iterator[Api]:
+    settings = Settings(namespace=f"t-{uuid.uuid4().hex[:12]}", min_sequence_wait_ms=60_000)
+    with learning(settings, redis_server), Api(settings, redis_server) as api:
         yield opened(api)
+
+
+@pytest.fixture
+def shop(open_shop: Api) -> Iterator[Api]:
+    """The shop, in which no experiment was ever begun."""
+    yield open_shop
+    for one in get(open_shop, "/v1/experiments")["items"]:
+        open_shop("DELETE", f"/v1/experiments/{one['name']}")
 
 
 def begin(api: Api, **other: Any) -> Any:
@@ -103,7 +112,7 @@ def test_what_follows_counts_for_the_arm(shop: Api, stream: bool) -> None:
                 rows.append({"user": user, "item": item, "kind": kind, "rec_id": own["rec_id"]})
                 sent[str(arm_of(own)), kind] += 1
     # said again, said of no list, and said of another user's list
-    repeated = rows[0] | {"event_id": "1"}
+    repeated = rows[0] | {"event_id": f"of a stream: {stream}"}
     sent[str(arm_of(slate(shop, rows[0]["user"]))), "impression"] += 1
     foreign = rows[0] | {"user": "somebody"}
     rows += [repeated, repeated, {"user": "user-1", "item": "i1", "kind": "click"}, foreign]
