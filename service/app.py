@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from functools import cached_property
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -18,7 +18,7 @@ from service.api import settings as settings_routes
 from service.api.catalogue import bulk, categories, user_export
 from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
-from service.api.feedback import click_through, erasures, histories, merges, ratings
+from service.api.feedback import click_through, erasures, histories, merges, ratings, socket
 from service.api.feedback.event_counts import EventCounts
 from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.gorse.application import PREFIX, GorseApi
@@ -40,6 +40,8 @@ from service.http.raw_router import RawRouter
 from service.http.rendered import add_document, add_page
 from service.http.route_page import route_page
 from service.http.sites import Sites
+from service.http.sockets.edge import SocketEdge
+from service.http.sockets.room import SocketRoom
 from service.metrics.catalogue import KEPT_ANSWERS, TRAININGS
 from service.metrics.meters import Meters
 from service.runtime.api import ApiRuntime
@@ -50,6 +52,7 @@ OpenRuntime = Callable[[], AbstractAsyncContextManager[ApiRuntime]]
 
 ROUTERS = (
     ratings.router,
+    socket.router,
     histories.router,
     recommendations.router,
     batch.router,
@@ -83,21 +86,27 @@ ROUTERS = (
 class Application(FastAPI):
     """FastAPI with our edge as its outermost layer."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._edge: Edge | None = None
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await super().__call__(scope, receive, send)
             return
-        if self._edge is None:
-            settings: Settings = self.state.settings
-            sites = Sites(settings.host, settings.trusted_hosts, settings.trusted_origins)
-            raw_router = RawRouter(self.routes)
-            self._edge = Edge(super().__call__, raw_router, sites, self._away_s, self.state.meters)
         scope["app"] = self
-        await self._edge(scope, receive, send)
+        edge = self._socket_edge if scope["type"] == "websocket" else self._edge
+        await edge(scope, receive, send)
+
+    @cached_property
+    def _sites(self) -> Sites:
+        settings: Settings = self.state.settings
+        return Sites(settings.host, settings.trusted_hosts, settings.trusted_origins)
+
+    @cached_property
+    def _edge(self) -> Edge:
+        raw_router, meters = RawRouter(self.routes), self.state.meters
+        return Edge(super().__call__, raw_router, self._sites, self._away_s, meters)
+
+    @cached_property
+    def _socket_edge(self) -> SocketEdge:
+        return SocketEdge({socket.PATH: socket.take_events}, self._sites, self.state.meters)
 
     def _away_s(self) -> float | None:
         runtime: ApiRuntime | None = getattr(self.state, "runtime", None)
@@ -145,8 +154,8 @@ def create_app(
             await asyncio.wait([warming])
 
     app = Application(
-        title=INFO["title"],
-        version=INFO["version"],
+        title=str(INFO["title"]),
+        version=str(INFO["version"]),
         lifespan=lifespan,
         openapi_url=None,
         docs_url=None,
@@ -157,6 +166,7 @@ def create_app(
     app.state.meters = meters or Meters()
     app.state.kept_counts = tuple(app.state.meters.count(KEPT_ANSWERS, r) for r in ("hit", "miss"))
     app.state.bodies = BodyBudget(settings.limits.body_bytes_held)
+    app.state.sockets = SocketRoom(settings.limits.sockets)
     app.state.rates = Rates(settings.limits, settings.trusted_proxies)
     # set when the server must stop: it ends the event streams
     app.state.stopping = threading.Event()

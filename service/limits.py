@@ -23,7 +23,9 @@ class Limits(BaseModel):
     body_bytes_per_s: Annotated[float, Field(ge=0)] = 500
     """Least speed of a body in bytes a second; 0: any."""
     stream_pause_s: Annotated[float, Field(gt=0)] = 300
-    """Seconds that a body of NDJSON may pause, instead of a least speed; then 408."""
+    """Seconds that a body of NDJSON may pause, instead of a least speed; then 408. A WebSocket may
+    be without a message for so long; then it is closed with 4408.
+    """
     body_bytes_held: Annotated[int, Field(ge=1 << 20)] = 64 << 20
     """Maximum bytes of bodies, beyond the first 16 kB of each, that an api process holds at one
     time; then 503. Streams of NDJSON are not held.
@@ -51,6 +53,12 @@ class Limits(BaseModel):
     """Such requests of an address that may come at once after a pause."""
     watchers: Annotated[int, Field(ge=1)] = 256
     """Maximum clients of each api process that watch a job (`/v1/jobs/{job}/events`); then 503."""
+    sockets: Annotated[int, Field(ge=1)] = 256
+    """Maximum WebSockets (`/v1/events/ws`) of each api process; then 503."""
+    message_bytes: Annotated[int, Field(ge=1024, le=16 << 20)] = 256 << 10
+    """Maximum bytes of a message of a WebSocket; a longer one closes it with 1009. An api process
+    may hold three times as many bytes for each of its ``sockets``.
+    """
     count_loopback: bool = False
     """Whether the bounds by address hold for loopback too. All clients of a proxy on loopback then
     count as one address, unless ``trusted_proxies`` names it.

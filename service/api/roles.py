@@ -7,6 +7,7 @@ ROLES: Roles = {
     ("GET", "/readyz"): "open",
     ("POST", "/v1/events"): "write",
     ("POST", "/v1/events/stream"): "write",
+    ("GET", "/v1/events/ws"): "write",
     ("POST", "/v1/ratings"): "write",
     ("POST", "/v1/ratings/stream"): "write",
     ("GET", "/v1/users/{user}/ratings"): "read",

@@ -6,8 +6,9 @@ tells ``Admission`` what it waits for, and answers with a problem when a bound i
 
 import asyncio
 import secrets
+from functools import partial
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import uvicorn
 from starlette.responses import Response
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from service.http.admission import Admission, Refusal
 from service.http.problems import CODES, problem
 from service.http.sites import NO_CONTENT, SECURITY_HEADERS
+from service.http.sockets.protocol import PING_S, SocketProtocol
 from service.limits import Limits
 from service.metrics.catalogue import CONNECTIONS_REFUSED
 from service.metrics.meters import Meters
@@ -53,7 +55,12 @@ def server_config(
     return uvicorn.Config(
         app,
         http=protocol,
-        ws="none",
+        ws=SocketProtocol,
+        ws_max_size=settings.limits.message_bytes,
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PING_S,
+        # a packet of compressed messages could be a thousand times as large as it looks
+        ws_per_message_deflate=False,
         access_log=False,
         log_config=None,
         lifespan="on",
@@ -82,6 +89,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._surplus = 0
         self._refusal: Refusal | None = None
         self._closing: asyncio.TimerHandle | None = None
+        # all that uvicorn does with the class is to call it
+        own_socket = partial(SocketProtocol, on_lost=self._leave)
+        self.ws_protocol_class = cast("type[asyncio.Protocol]", own_socket)
 
     @property
     def paused(self) -> bool:
@@ -131,8 +141,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._closing is not None:
             self._closing.cancel()
-        self.admission.leave(self, self._address)
+        self._leave()
         super().connection_lost(exc)
+
+    def _leave(self) -> None:
+        self.admission.leave(self, self._address)
+
+    def _should_upgrade(self) -> bool:
+        # a socket takes over the connection: no answer may be under way on it
+        return self.scope["method"] == "GET" and self._answered and super()._should_upgrade()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

@@ -36,6 +36,7 @@ CODES: dict[str, tuple[int, str]] = {
     "request_line_too_long": (414, "the path and the query are longer than the bound"),
     "unsupported_media_type": (415, "the route does not read this content type"),
     "untrusted_host": (421, "the header Host names none of the service's names"),
+    "upgrade_required": (426, "this path is a WebSocket: the request must ask for the upgrade"),
     "invalid_request": (422, "a parameter or a field is unknown, missing or of the wrong type"),
     "invalid_id": (422, "an id is empty, too long, not UTF-8 or holds control characters"),
     "invalid_event": (422, "a row of feedback cannot be accepted"),
@@ -71,6 +72,7 @@ _CODE_OF_STATUS = {
     405: "method_not_allowed",
     413: "too_large",
     415: "unsupported_media_type",
+    426: "upgrade_required",
 }
 _DETAIL_INSTEAD_OF = {
     "There was an error parsing the body": "the body cannot be read: send JSON in UTF-8, "

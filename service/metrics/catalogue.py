@@ -60,6 +60,13 @@ CONNECTIONS_REFUSED = Metric(
     "Connections that were ended before they had a complete request, by error code.",
     ("code",),
 )
+SOCKETS_CLOSED = Metric(
+    "hedgerow_sockets_closed_total",
+    "counter",
+    HTTP,
+    "WebSockets that have ended, by the code with which the service closed them, or `client`.",
+    ("code",),
+)
 EVENTS_ACCEPTED = Metric(
     "hedgerow_events_accepted_total",
     "counter",
@@ -239,6 +246,7 @@ METRICS = (
     REQUESTS,
     REQUEST_SECONDS,
     CONNECTIONS_REFUSED,
+    SOCKETS_CLOSED,
     KEPT_ANSWERS,
     EVENTS_ACCEPTED,
     EVENTS_REFUSED,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from service.api.feedback.socket import PATH as WEBSOCKET
 from service.api.roles import ROLES
 from service.cli.main import load
 from tests.docs.pages import DOCS, PAGES, ROOT, all_code, anchors, blocks, name_of
@@ -65,7 +66,8 @@ def test_every_route_is_in_the_reference(route: str) -> None:
 
 def test_every_path_of_the_api_that_a_page_names_is_a_route() -> None:
     openapi = json.loads((ROOT / "openapi" / "openapi.json").read_text())
-    shapes = [re.compile(re.sub(r"\{\w+\}", "[^/]+", path)) for path in openapi["paths"]]
+    paths = [*openapi["paths"], WEBSOCKET]
+    shapes = [re.compile(re.sub(r"\{\w+\}", "[^/]+", path)) for path in paths]
     named = set(re.findall(r"(?:(?<=[\s`'\"])|(?<=:8000))(/v1/[\w/{}%.-]+)", all_code()))
     assert len(named) > 40
     assert {path for path in named if not any(shape.fullmatch(path) for shape in shapes)} == set()

@@ -13,10 +13,10 @@ import pytest
 from service.learning.rebuild import rebuild
 from service.settings import Settings
 from service.store.connection import connect
-from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.keys import PartitionKeys
 from service.store.log.state import read_state
-from service.store.profiles.history_record import read_history, sequences
 from tests.feed import Feed
+from tests.flows.recorded import recorded
 from tests.flows.roles import Role
 from tests.proxy import LossyProxy
 from tests.server import wait_until
@@ -117,7 +117,7 @@ def test_acknowledged_ratings_count_once_through_kills_and_lost_replies(
         assert proxy.lost > 0
 
         expected = Counter(client.acknowledged)
-        assert _recorded(direct, namespace) == expected
+        assert recorded(direct, namespace) == expected
         state = read_state(direct, keys)
         assert state.learned == expected.total()
         assert state.epoch > victims.count(learner)
@@ -135,17 +135,3 @@ def _loses(rng):
         return (b"EXEC\r\n" in request or b"EVALSHA" in request) and rng.random() < 0.02
 
     return loses
-
-
-def _recorded(client, namespace) -> Counter[tuple[str, str]]:
-    """Count each (user, item) in the histories; every sequence must occur once."""
-    keys = PartitionKeys(namespace, 0)
-    names = [name.decode() for name in client.lrange(NamespaceKeys(namespace).item_ids, 0, -1)]
-    found: Counter[tuple[str, str]] = Counter()
-    seen: Counter[int] = Counter()
-    for user in (name.decode() for name in client.zrange(keys.users, 0, -1)):
-        history = read_history(client.get(keys.history(user)))
-        found.update((user, names[item]) for item in history["item"].tolist())
-        seen.update(sequences(history).tolist())
-    assert set(seen.values()) == {1}
-    return found

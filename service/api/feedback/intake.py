@@ -22,7 +22,7 @@ from service.api.feedback.schemas import (
 from service.api.feedback.sender import Sender
 from service.api.figures import figure
 from service.api.waiting import learned
-from service.errors import InvalidEvent, KeysChanged, ServiceError, StoreRolledBack
+from service.errors import Backlogged, InvalidEvent, KeysChanged, ServiceError, StoreRolledBack
 from service.ids import sequence_token
 from service.metrics.meters import Meters
 from service.runtime.api import ApiRuntime
@@ -36,6 +36,8 @@ Events = list[tuple[int, Feedback]]
 """Events with their indexes in the request."""
 PATIENCE_S = 30.0
 """Seconds that a stream waits for room in a full log before it gives up."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
+"""Seconds between two tries to append to a full log."""
 
 
 @dataclass
@@ -68,6 +70,26 @@ class Refused(NamedTuple):
 
     events: Events
     why: ServiceError
+
+
+class _Patience:
+    """How often events may be refused: once by what they rest on, for a time by a full log."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = asyncio.get_running_loop().time() + seconds
+        self._pause, self._reconsidered = FIRST_PAUSE_S, False
+
+    async def spend_on(self, why: ServiceError) -> None:
+        """Return when it is worth trying again; raise the error if it is not."""
+        if isinstance(why, Backlogged):
+            if asyncio.get_running_loop().time() >= self._until:
+                raise why
+            await asyncio.sleep(self._pause)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
+        elif self._reconsidered:
+            raise why
+        else:
+            self._reconsidered = True
 
 
 class Intake:
@@ -143,18 +165,30 @@ class Intake:
         return f"{partition}:{sequence}", _warnings(0, event, row)
 
     async def accept(
-        self, events: Sequence[Feedback | Fault], sender: Sender, *, awaited: bool = False
+        self,
+        events: Sequence[Feedback | Fault],
+        sender: Sender,
+        *,
+        awaited: bool = False,
+        patience_s: float = 0.0,
     ) -> Accepted:
-        """Append the valid events in their order; the others are ``rejected``."""
+        """Append the valid events in their order; the others are ``rejected``.
+
+        Events that find the log full wait ``patience_s`` seconds for room; then Backlogged.
+        """
         with self.counts.all_or_none(len(events)):
-            result = await self._accept(events, sender, awaited)
+            result = await self._accept(events, sender, awaited, patience_s)
         self.counts.accepted(result.n)
         for rejected in result.rejected:
             self.counts.refused(rejected.code)
         return result
 
     async def _accept(
-        self, events: Sequence[Feedback | Fault], sender: Sender, awaited: bool
+        self,
+        events: Sequence[Feedback | Fault],
+        sender: Sender,
+        awaited: bool,
+        patience_s: float,
     ) -> Accepted:
         result = Accepted()
         good: list[tuple[int, Feedback]] = []
@@ -167,12 +201,12 @@ class Intake:
         if good:
             if sender.key is not None:
                 await self.request_keys.check(sender.key, sender.producer, dict(good))
-            refused = await self._append(good, sender, awaited, result)
-            if refused:
-                await self.reconsider(sender, refused.why)
-                refused = await self._append(refused.events, sender, awaited, result)
-            if refused:
-                raise refused.why
+            left = _Patience(patience_s)
+            while refused := await self._append(good, sender, awaited, result):
+                good = refused.events
+                await left.spend_on(refused.why)
+                if not isinstance(refused.why, Backlogged):
+                    await self.reconsider(sender, refused.why)
         result.warnings.sort(key=lambda warned: warned.index)
         return result
 
@@ -205,7 +239,7 @@ class Intake:
         ends = await asyncio.gather(*pending, return_exceptions=True)
         refused: Refused | None = None
         for (partition, (rows, events)), end in zip(chunks.items(), ends, strict=True):
-            if isinstance(end, StoreRolledBack | KeysChanged):
+            if isinstance(end, StoreRolledBack | KeysChanged | Backlogged):
                 refused = Refused([*(refused.events if refused else ()), *events], end)
             elif isinstance(end, BaseException):
                 raise end

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from starlette.types import Receive
 
 from service.api.feedback.columns import entry, good
-from service.api.feedback.intake import Intake, settled
+from service.api.feedback.intake import FIRST_PAUSE_S, LONGEST_PAUSE_S, Intake, settled
 from service.api.feedback.schemas import (
     DECODE_ERRORS,
     Fault,
@@ -45,8 +45,6 @@ BLOCK_BYTES = 512 << 10
 """Bytes that are decoded at once; other requests wait for that long."""
 MAX_REJECTED = 1_000
 """Most rejections that the summary lists, and most warnings; the others are only counted."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
-"""Seconds between two tries to append to a full log."""
 
 
 class RejectedLine(Rejected):

@@ -1288,6 +1288,7 @@ class Problem(TypedDict):
         "unknown_kind",
         "unsupported_media_type",
         "untrusted_host",
+        "upgrade_required",
         "version_conflict",
     ]
     """The error code, for programs."""
