@@ -9,10 +9,10 @@ import msgspec
 from service.api.feedback.intake import Accepted
 from service.api.feedback.schemas import Feedback
 from service.store.log.codec import DELETE_RATING, DELETE_USER, MERGE_USER
+from tests.simulator.clock import START_MS
 from tests.simulator.model import Logged
 
-START_MS = 1_763_000_000_000
-FIRST_EVENT_MS = START_MS - 3_600_000
+FIRST_EVENT_MS = START_MS - 400 * 86_400_000
 """Events are older than the run: a change, which the clock stamps, never has the time of one."""
 USERS, ITEMS = 8, 40
 MOST_ROWS = 4

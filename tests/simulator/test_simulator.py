@@ -15,7 +15,7 @@ pytestmark = pytest.mark.flow
 SEEDS = range(1, 31)
 ENOUGH = range(1, 201)
 """Seeds within which a bug must be found; the first will do."""
-FOUND = (52, 2457)
+FOUND = (52, 2457, 3463)
 """Seeds beyond the first that once failed."""
 SOMETIMES = {
     *("lost_before", "lost_after", "late", "doubled", "stall"),
@@ -24,7 +24,7 @@ SOMETIMES = {
     *("changed", "change_in_doubt", "taken_over_at_a_change"),
     *("rating_deleted", "user_deleted", "began_anew"),
     "merged",
-    *("flip", "dead_letters"),
+    *("flip", "dead_letters", "clock_jumped"),
     *("restart", "rollback", "acknowledged_and_lost"),
     *("taken_over", "lease_expired", "ended_by_superseded", "ended_by_store_unavailable"),
 }
@@ -65,6 +65,13 @@ def test_an_answer_from_a_copy_that_hears_of_no_change_is_found(here: Room) -> N
 def test_a_flipped_bit_that_no_checksum_tells_is_found(here: Room) -> None:
     plans = (Plan(seed, losses=(0,), flips=(6,), is_checked=False) for seed in ENOUGH)
     assert any(breaks(here, plan) for plan in plans)
+
+
+def test_ids_that_are_forgotten_when_the_clock_jumps_are_found(here: Room) -> None:
+    forgetful = {"losses": (0,), "remembers_h": 0.01}
+    seeds = range(47, 201)
+    seed = next(one for one in seeds if breaks(here, Plan(one, jumps=(3,), **forgetful)))
+    assert not breaks(here, Plan(seed, jumps=(0,), **forgetful))
 
 
 def breaks(here: Room, plan: Plan) -> bool:

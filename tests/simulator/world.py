@@ -13,7 +13,8 @@ from service.store.keys import PartitionKeys
 from service.store.namespace import open_namespace
 from tests.simulator import roles
 from tests.simulator.boundary import Boundary, Faults, Line, Rewrite
-from tests.simulator.ledger import START_MS, Broken, Ledger
+from tests.simulator.clock import Clock
+from tests.simulator.ledger import Broken, Ledger
 from tests.simulator.observer import Moment, Observer
 from tests.simulator.replay import check_replay
 from tests.simulator.scheduler import Process, Scheduler
@@ -42,6 +43,10 @@ class Plan:
     """How often the store is started anew: one of these, drawn from the seed."""
     flips: tuple[int, ...] = (0, 0, 1, 3)
     """How many bits of the log are flipped: one of these."""
+    jumps: tuple[int, ...] = (0, 0, 1, 3)
+    """How often the clock jumps: one of these."""
+    remembers_h: float = 24.0
+    """For how long event ids are remembered: less than a jump counts for is a bug to be found."""
     is_checked: bool = True
     """Entries whose bits are flipped have a checksum; without it they are learned as they are."""
     is_deaf: bool = False
@@ -71,10 +76,12 @@ class World:
             data_dir=data_dir,
             lease_ms=int(1_000 * LEASE_S),
             dedupe_window=4_096,
+            dedupe_max_age_h=plan.remembers_h,
             users_in_memory=64,
         )
         self.faults = Faults.drawn(rng)
         self.occurred = Counter[str]()
+        self._clock = Clock(plan.seed, plan.jumps, plan.troubled_s, self.occurred)
         self.ledger = Ledger(rng, self.occurred)
         self.lines: list[Line] = []
         self.observer: Observer
@@ -85,7 +92,7 @@ class World:
 
     def now_ms(self) -> int:
         """Return the wall clock of all processes."""
-        return START_MS + int(1_000 * self.scheduler.now)
+        return self._clock.now_ms(self.scheduler.now)
 
     def boundary(self, process: Process) -> Boundary:
         """Return what a process has between itself and the store."""
