@@ -14,6 +14,7 @@ from service.store.keys import PartitionKeys
 from service.store.log.change import Change
 from service.store.log.codec import decode
 from service.store.log.state import PartitionState, read_state
+from service.store.log.stream import LogEntry
 from service.store.profiles.counters import Pieces
 from service.store.profiles.rows import SLICE, RowStore
 from service.store.profiles.transaction import Transaction
@@ -191,14 +192,18 @@ def users_of(client: redis.Redis, keys: PartitionKeys) -> Iterator[list[str]]:
 def lost_watermark(client: redis.Redis, keys: PartitionKeys) -> int:
     """Return the watermark of a partition that has lost its state.
 
-    The log holds exactly the events that were not learned.
+    The log holds exactly the events that were not learned. Nobody knows how many a damaged entry
+    held: it counts as one, which the learner sets aside.
     """
     with store_errors():
         entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", client.xrange(keys.log, count=1))
         if not entries:
             return int(cast("bytes | None", client.get(keys.sequence)) or 0)
-    name, fields = entries[0]
-    return int(name.partition(b"-")[0]) - len(decode(fields[b"d"]))
+    first = LogEntry.of(*entries[0])
+    try:
+        return first.last - (len(decode(first.packed)) if first.is_whole else 1)
+    except ValueError:
+        return first.last - 1
 
 
 def differences(ours: RowStore, theirs: RowStore, users: Iterator[list[str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from service.learning.partition_loop import learn_partition
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_USER
+from service.store.log.dead_letters import DeadLetters
 from service.store.log.state import read_state
 from service.store.namespace import open_namespace
 from service.store.recovery.healing import align
@@ -191,6 +192,31 @@ def test_a_lost_state_costs_a_rebuild_and_no_data(learner_of, feed, redis_url, n
     learner = learner_of()
     assert learner.state.watermark == 3_000
     assert learner.drain() == 100
+
+
+@pytest.mark.parametrize("has_checksum", [True, False])
+def test_a_lost_state_before_a_damaged_entry_costs_no_more_than_that_entry(
+    learner_of, feed, redis_url, namespace, client, has_checksum
+):
+    feed.append(some_ratings(50))
+    learner_of().drain()
+    feed.append_packed(b"damaged", 7)
+    feed.append(some_ratings(20, seed=1))
+    if has_checksum:
+        [(name, fields), *rest] = client.xrange(feed.keys.log)
+        client.delete(feed.keys.log)
+        client.xadd(feed.keys.log, {**fields, b"c": b"1"}, id=name)
+        for one, content in rest:
+            client.xadd(feed.keys.log, content, id=one)
+    client.delete(feed.keys.state, feed.keys.online(0), feed.keys.item_rows(0))
+    rebuild(Settings(namespace=namespace), redis_url)
+    align(client, namespace, 1)
+    learner = learner_of()
+    assert learner.watermark == 56
+    learner.drain()
+    assert learner.watermark == 77
+    [letter] = DeadLetters(client, feed.keys).all()
+    assert (letter.first, letter.last, letter.packed) == (57, 57, b"damaged")
 
 
 def test_deleted_events_stay_deleted(learner_of, feed, redis_url, namespace):
