@@ -147,7 +147,7 @@ async def write_item(
     token = runtime.known.token
     [number] = await runtime.numbers.numbers([item])
     new, if_version = stored(body), _version(if_match)
-    document = await runtime.catalogue.change_item(number, lambda _: new, if_version, token=token)
+    document = await runtime.catalogue.change_item(number, new, if_version, token=token)
     return _item(item, document, response)
 
 
@@ -244,7 +244,7 @@ async def write_user(
 ) -> User:
     """Create or replace the user's document: features and links to other users."""
     new = stored(body)
-    document = await runtime.catalogue.change_user(user, lambda _: new, _version(if_match))
+    document = await runtime.catalogue.change_user(user, new, _version(if_match))
     return _user(user, document, response)
 
 

@@ -83,7 +83,7 @@ async def delete_item(runtime: ApiRuntime, item: str, number: int, token: str) -
     partitions = range(runtime.namespace.partitions)
     row = _row(runtime, DELETE_ITEM, "", number)
     receipt = await _delete(runtime, "item", (row,), partitions, token, item=item)
-    await runtime.catalogue.change_item(number, lambda _: None, token=token)
+    await runtime.catalogue.change_item(number, None, token=token)
     return receipt
 
 

@@ -94,7 +94,7 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
     time_ms, until = runtime.append_queue.clock(), _now() + runtime.settings.wait_timeout_ms / 1000
     pair = _Pair.of(body.source, user, runtime.namespace.partitions)
     appended, reason = await _append(runtime, pair, time_ms, until)
-    await runtime.catalogue.change_user(pair.source, lambda _: None)
+    await runtime.catalogue.change_user(pair.source, None)
     done = await learned(runtime.changes, appended, _left_ms(until))
     response.status_code = 200 if done else 202
     return Merged(

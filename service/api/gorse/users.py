@@ -17,7 +17,7 @@ _LIST = "gorse users"
 async def write(call: Call) -> Success:
     given = await call.object()
     user, body = id_of(given, "UserId"), user_body(given)
-    await call.runtime.catalogue.change_user(user, lambda _: body)
+    await call.runtime.catalogue.change_user(user, body)
     return success(1)
 
 

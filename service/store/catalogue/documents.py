@@ -14,7 +14,7 @@ import msgspec
 import redis.asyncio
 from redis import exceptions as redis_errors
 
-from service.errors import VersionConflict
+from service.errors import ServiceError, VersionConflict
 from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.identity.known import Known
@@ -22,8 +22,9 @@ from service.store.identity.scripts import checking
 from service.store.keys import NamespaceKeys
 
 Body = dict[str, Any]
-Edit = Callable[[Body | None], Body | None]
-"""Maps the body of a document (None: absent) to its new body (None: delete it)."""
+Edit = Callable[[Body | None], Body | None] | Body | None
+"""Maps the body of a document (None: absent) to its new body (None: delete it), or is the new body,
+whatever the document was, even one that cannot be read."""
 
 CHANGES_KEPT = 100_000
 """Approximate length of the stream of changes; a reader further behind reads all documents."""
@@ -35,8 +36,14 @@ _SCRIPT, _SCRIPT_SHA = checking(
 )
 
 
-class UnreadableDocument(ValueError):
+class UnreadableDocument(ServiceError):
     """What is stored is no document that this code wrote: something else changed its bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the stored document cannot be read, because something else has changed its bytes in "
+            "the store: replace it with PUT, delete it, or bring back a backup"
+        )
 
 
 @dataclass(frozen=True)
@@ -123,20 +130,34 @@ class Catalogue:
             answer = await cast("Awaitable[list[bytes | None]]", self._client.mget(keys))
         return [unpacked(packed) for packed in answer]
 
+    async def _read_to_replace(self, keys: list[str]) -> list[Document]:
+        """*Same as* ``_read``, but what cannot be read has a version that no client has seen."""
+        with store_errors():
+            answer = await cast("Awaitable[list[bytes | None]]", self._client.mget(keys))
+        documents = []
+        for packed in answer:
+            try:
+                documents.append(unpacked(packed))
+            except UnreadableDocument:
+                documents.append(Document(now_ms(), packed=packed or b""))
+        return documents
+
     async def _change(self, target: "_Target", edit: Edit, if_version: int | None) -> Document:
+        read = self._read if callable(edit) else self._read_to_replace
         for _ in range(ATTEMPTS):
-            [old] = await self._read([target.key])
+            [old] = await read([target.key])
             if if_version is not None and old.version != if_version:
                 raise VersionConflict(
                     f"the document is at version {old.version}, not {if_version}: read it again"
                 )
-            new = _next(old, edit(old.body), is_item=bool(target.number))
+            body = edit(old.body) if callable(edit) else edit
+            new = _next(old, body, is_item=bool(target.number))
             if await self._replace(target, old, new):
                 return new
         raise VersionConflict("others keep changing the document: try again")
 
     async def _replace_all(self, bodies: "Mapping[_Target, Body]") -> None:
-        documents = await self._read([target.key for target in bodies])
+        documents = await self._read_to_replace([target.key for target in bodies])
         with store_errors():
             pipe = self._client.pipeline(transaction=False)
             # in the same call: a server that was started anew meanwhile knows no script
@@ -147,7 +168,7 @@ class Catalogue:
             _, *replaced = await pipe.execute()
         for (target, body), done in zip(bodies.items(), replaced, strict=True):
             if not done:
-                await self._change(target, lambda _, body=body: body, None)  # type: ignore[misc]
+                await self._change(target, body, None)
 
     async def _replace(self, target: "_Target", old: Document, new: Document) -> bool:
         send: Callable[..., Awaitable[Any]] = self._client.execute_command
@@ -200,7 +221,7 @@ def unpacked(packed: bytes | None) -> Document:
         stored = msgspec.json.decode(packed, type=dict[str, Any])
         version, created_ms = stored.pop("version"), stored.pop("created_ms", None)
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
-        raise UnreadableDocument("a stored document cannot be read") from error
+        raise UnreadableDocument from error
     body = None if stored.pop("deleted", False) else stored
     return Document(version, body, packed, created_ms)
 

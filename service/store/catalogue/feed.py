@@ -36,12 +36,18 @@ class StoredItem(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(StoredItem).decode
-_NOTHING_SAID = StoredItem()
+_NOTHING_SAID, _NOT_TO_BE_SHOWN = StoredItem(), StoredItem(hidden=True)
 
 
 def stored_item(packed: bytes | None) -> StoredItem:
-    """Return a stored document; the defaults if it is missing."""
-    return _decode(packed) if packed else _NOTHING_SAID
+    """Return a stored document; the defaults if it is missing.
+
+    An item whose document cannot be read is not shown: it may have been hidden.
+    """
+    try:
+        return _decode(packed) if packed else _NOTHING_SAID
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _NOT_TO_BE_SHOWN
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,23 @@ def test_documents_written_before_and_after_the_start_are_seen(
     asyncio.run(story())
 
 
+def test_an_item_whose_document_cannot_be_read_is_hidden_and_no_other(
+    redis_url: str, namespace: str
+) -> None:
+    async def story() -> None:
+        async with world(redis_url, namespace) as w:
+            await w.number(5)
+            for number in range(4):
+                await w.put(number, categories=["film"])
+            for number, damaged in enumerate((b"{", b'{"version":1\n\n,"hidden":fals', b"\xff")):
+                await w.client.set(w.keys.item_document(number), damaged)
+            w.view.start()
+            seen = await w.see(lambda now: now.version)
+            assert numbers(seen.mask(NOON, 5)) == [3, 4]
+
+    asyncio.run(story())
+
+
 def test_items_become_available_and_unavailable_in_time(redis_url: str, namespace: str) -> None:
     async def story() -> None:
         async with world(redis_url, namespace) as w:
@@ -248,14 +265,16 @@ def test_an_unexpected_failure_is_logged_and_the_view_goes_on(
     async def story() -> None:
         async with world(redis_url, namespace) as w:
             await w.number(2)
-            await w.client.set(w.keys.item_document(0), b"{")
+            # what the server refuses, because its type is another
+            await w.client.set(w.keys.catalogue_changes, b"")
             with capture_logs() as logged:
                 w.view.start()
                 async with asyncio.timeout(30):
                     while not logged:  # noqa: ASYNC110 - a list says nothing when it grows
                         await asyncio.sleep(0.01)
                 assert not w.view.ready
-                await w.client.set(w.keys.item_document(0), b'{"version":1,"hidden":true}')
+                await w.client.delete(w.keys.catalogue_changes)
+                await w.put(0, hidden=True)
                 await w.see(lambda now: not now.mask(NOON, 1)[0])
             assert logged[0]["event"] == "catalogue_view_failed"
 

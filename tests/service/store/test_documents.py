@@ -8,7 +8,7 @@ import pytest
 import redis.asyncio
 
 from service.errors import VersionConflict
-from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.documents import Catalogue, UnreadableDocument
 from service.store.keys import NamespaceKeys
 from tests.stories import run
 
@@ -59,6 +59,34 @@ def test_a_server_that_was_started_anew_meanwhile_takes_a_change(private_server,
             return await catalogue.items([7, 8])
 
     assert [document.body for document in asyncio.run(story())] == [{"a": 2}, {"a": 3}]
+
+
+@pytest.mark.parametrize("damaged", [b"\xff{", b"{}", b""], ids=["bytes", "no version", "empty"])
+def test_a_document_that_cannot_be_read_is_told_and_can_be_replaced(
+    told, client, namespace, damaged
+):
+    keys = NamespaceKeys(namespace)
+
+    async def story(catalogue):
+        for number in (7, 8):
+            await catalogue.change_item(number, {"hidden": True})
+        await catalogue.change_user("ann", {"features": {}})
+        for key in (keys.item_document(7), keys.item_document(8), keys.user_document("ann")):
+            client.set(key, damaged)
+        for look in (catalogue.items([7]), catalogue.users(["ann"])):
+            with pytest.raises(UnreadableDocument, match="replace it with PUT"):
+                await look
+        with pytest.raises(UnreadableDocument):
+            await catalogue.change_item(7, lambda body: body)
+        await catalogue.change_item(7, {"hidden": False})
+        await catalogue.replace_items({8: {"more": 1}})
+        await catalogue.change_user("ann", None)
+        return await catalogue.items([7, 8]), await catalogue.users(["ann"])
+
+    items, [user] = told(story)
+    assert [item.body for item in items] == [{"hidden": False}, {"more": 1}]
+    assert min(item.version for item in items) > 2
+    assert (user.version, user.body) == (0, None)
 
 
 def test_another_version_than_expected_is_a_conflict(told):
