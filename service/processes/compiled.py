@@ -67,7 +67,9 @@ def _mark(what: str | None) -> Path:
 
 
 def processor() -> str:
-    """Return the model and features of this processor, which compiled code depends on."""
+    """Return model and features of the processor for which numba compiles, by default this one."""
+    if chosen := os.environ.get("NUMBA_CPU_NAME"):
+        return f"{platform.machine()} {chosen} {os.environ.get('NUMBA_CPU_FEATURES', '')}"
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

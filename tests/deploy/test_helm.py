@@ -88,7 +88,7 @@ def test_the_user_of_the_pods_is_that_of_the_image(rendered: str) -> None:
 
 
 def test_settings_exist_and_keep_their_values(rendered: str) -> None:
-    known = {f"HEDGEROW_{name.upper()}" for name in Settings.model_fields}
+    known = {f"HEDGEROW_{name.upper()}" for name in Settings.model_fields} | {"COMPILE_FOR"}
     found = settings(rendered)
     assert {name for name in found if name.removesuffix("_FILE") not in known} <= known
     if "HEDGEROW_MAX_ITEMS" in found:

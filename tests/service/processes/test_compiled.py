@@ -37,6 +37,14 @@ def test_another_source_or_processor_is_not_compiled(tmp_path: Path) -> None:
     assert not is_compiled(fingerprint(core_dir(), "another one"))
 
 
+def test_code_for_every_processor_is_not_that_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    this = processor()
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    every = processor()
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", "+avx2")
+    assert len({this, every, processor()}) == 3
+
+
 def test_a_new_mark_replaces_the_old_one(a_cache_of_its_own: Path) -> None:
     mark_compiled()
     mark_compiled(fingerprint(core_dir(), "another one"))

@@ -1,6 +1,5 @@
-"""The image gets every file that the Dockerfile copies; containers may do little."""
+"""The image gets every file that the Dockerfile copies; containers may do little and are pinned."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -18,21 +17,24 @@ from service.store.connection import connect
 from service.store.server.given import check_given
 from service.store.server.inspection import inspect_server
 from service.store.server.program import find_server
+from tests.deploy.tools import ask, read_yaml
 from tests.docs.pages import ROOT
 from tests.given_server import GivenServer, says_loading
 from tests.server import wait_until
 
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COPIED = {
     source
-    for line in re.findall(r"^COPY (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    for line in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE)
     for source in line.split()[:-1]
+    if not source.startswith("--")
 }
 
 
 def test_what_is_copied_is_there_and_not_ignored() -> None:
     ignored, *let_in = (ROOT / ".dockerignore").read_text().splitlines()
     assert ignored == "*"
-    assert {f"!{source}" for source in COPIED} <= set(let_in)
+    assert {f"!{source.removesuffix('/start')}" for source in COPIED} <= set(let_in)
     assert all((ROOT / source).exists() for source in COPIED)
 
 
@@ -45,17 +47,17 @@ def test_every_package_is_copied() -> None:
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
     """What docker-compose.yml says, as a YAML parser reads it."""
-    parser = ROOT / "openapi" / "tools" / "node_modules" / "js-yaml"
-    if shutil.which("node") is None or not parser.exists():
-        pytest.skip("this needs node, and `make openapi-tools`")
-    program = (
-        "const [parser, file] = process.argv.slice(1);"
-        "const text = require('fs').readFileSync(file, 'utf8');"
-        "console.log(JSON.stringify(require(parser).load(text)))"
-    )
-    command = ["node", "-e", program, str(parser), str(ROOT / "docker-compose.yml")]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return dict(json.loads(said))
+    [read] = read_yaml((ROOT / "docker-compose.yml").read_text())
+    return dict(read)
+
+
+def test_compose_accepts_its_file() -> None:
+    ask("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml")
+
+
+def test_the_linter_finds_nothing_in_the_dockerfile_and_the_shell_nothing_in_its_start() -> None:
+    ask("hadolint", "Dockerfile")
+    subprocess.run(["sh", "-n", str(ROOT / "deploy/image/start")], check=True)
 
 
 def test_every_container_may_do_little(compose: dict[str, Any]) -> None:
@@ -64,13 +66,44 @@ def test_every_container_may_do_little(compose: dict[str, Any]) -> None:
         assert one["cap_drop"] == ["ALL"], name
         assert one["security_opt"] == ["no-new-privileges:true"], name
         assert one["mem_limit"], name
-        assert one["secrets"] == list(compose["secrets"]), name
+        assert one["secrets"], name
+        assert "inside" in one["networks"], name
 
 
-def test_images_have_full_versions(compose: dict[str, Any]) -> None:
-    [python] = re.findall(r"^FROM (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    for image in (compose["services"]["redis"]["image"], python):
-        assert re.search(r":\d+\.\d+\.\d+(-slim)?$", image), image
+def test_only_the_api_and_grafana_reach_the_outside(compose: dict[str, Any]) -> None:
+    assert compose["networks"]["inside"] == {"internal": True}
+    open_ones = {name for name, one in compose["services"].items() if "outside" in one["networks"]}
+    assert open_ones == {"api", "grafana"}
+    assert open_ones == {name for name, one in compose["services"].items() if "ports" in one}
+    # what nobody but this machine needs is published on loopback
+    assert all(port.startswith("127.0.0.1:") for port in compose["services"]["grafana"]["ports"])
+
+
+def test_the_profile_starts_what_watches_with_files_that_are_there(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert {name for name, one in services.items() if "profiles" in one} == {
+        "prometheus",
+        "grafana",
+    }
+    for name in ("prometheus", "grafana"):
+        files = [volume.split(":")[0] for volume in services[name]["volumes"]]
+        given = [file for file in files if file.startswith("./")]
+        assert given
+        assert [file for file in given if not (ROOT / file).exists()] == []
+    [source] = read_yaml(
+        (ROOT / "deploy/observability/grafana/provisioning/datasources/prometheus.yml").read_text()
+    )
+    assert [one["url"] for one in source["datasources"]] == ["http://prometheus:9090"]
+
+
+def test_images_have_full_versions_and_digests(compose: dict[str, Any]) -> None:
+    [python] = [
+        one for one in re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) if one != "base"
+    ]
+    given = [one["image"] for one in compose["services"].values() if "build" not in one]
+    assert len(given) == 3
+    for image in (python, *given):
+        assert re.search(r":v?\d+\.\d+\.\d+(-slim-\w+)?@sha256:[0-9a-f]{64}$", image), image
 
 
 def store_command(compose: dict[str, Any], at: Path) -> list[str]:
