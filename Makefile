@@ -138,10 +138,11 @@ openapi-examples: .venv/installed-dev  ## receive the examples of the document a
 clients: .venv/installed-dev  ## write what of the clients follows from openapi/openapi.json anew
 	$(BIN)/python -m clients.generator
 
-docs: .venv/installed  ## write docs/reference/settings.md, metrics.md and the tables of gorse.md anew
+docs: .venv/installed  ## write docs/reference/settings.md, metrics.md and the tables of gorse.md and errors.md anew
 	$(BIN)/hedgerow doctor --settings-reference > docs/reference/settings.md
 	$(BIN)/hedgerow doctor --metrics-reference > docs/reference/metrics.md
 	$(BIN)/python -m service.api.gorse.reference docs/reference/gorse.md
+	$(BIN)/python -m service.http.pages.error_reference docs/reference/errors.md
 
 site: .venv/installed-site  ## the documentation as a site of plain files, in build/site
 	$(BIN)/python -m website.build

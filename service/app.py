@@ -33,12 +33,14 @@ from service.http.auth import FRESH_S, KeyCheck
 from service.http.body_budget import BodyBudget
 from service.http.document import document
 from service.http.edge import Edge
-from service.http.interactive_page import add_interactive_page
-from service.http.problems import answer, unforeseen
+from service.http.pages.error_page import error_page
+from service.http.pages.interactive_page import add_interactive_page
+from service.http.pages.llms import llms_txt
+from service.http.pages.rendered import add_document, add_page
+from service.http.pages.route_page import route_page
+from service.http.problems import PAGE, answer, unforeseen
 from service.http.rates import Rates
 from service.http.raw_router import RawRouter
-from service.http.rendered import add_document, add_page
-from service.http.route_page import route_page
 from service.http.sites import Sites
 from service.http.sockets.edge import SocketEdge
 from service.http.sockets.room import SocketRoom
@@ -178,6 +180,8 @@ def create_app(
     if settings.gorse_api:
         app.mount(PREFIX, GorseApi())
     add_page(app, "/docs", lambda: route_page(app.openapi()))
+    add_page(app, PAGE, error_page)
+    add_page(app, "/llms.txt", llms_txt)
     add_document(app, "/openapi.json")
     add_interactive_page(app)
     add_console(app, settings)

@@ -174,7 +174,7 @@ def check_problem(answer: httpx.Response, status: int, code: str) -> dict[str, A
     assert answer.headers["content-type"] == MEDIA_TYPE
     problem: dict[str, Any] = answer.json()
     assert (answer.status_code, problem["code"]) == (status, code)
-    assert problem["type"] == "about:blank"
+    assert problem["type"] == f"/docs/errors#{code}"
     assert problem["title"] == HTTPStatus(status).phrase
     assert problem["status"] == status
     assert problem["detail"]

@@ -15,7 +15,8 @@ from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from service.http.admission import Admission, Refusal
-from service.http.problems import CODES, problem
+from service.http.codes import CODES
+from service.http.problems import problem
 from service.http.sites import NO_CONTENT, SECURITY_HEADERS
 from service.http.sockets.protocol import PING_S, SocketProtocol
 from service.limits import Limits
@@ -237,7 +238,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
             return
         request_id = secrets.token_hex(6)
-        status = CODES[refusal.code][0]
+        status = CODES[refusal.code].status
         retry_after = 1 if status == HTTPStatus.SERVICE_UNAVAILABLE else None
         answer = problem(request_id, status, *refusal, retry_after=retry_after)
         answer.headers["x-request-id"] = request_id

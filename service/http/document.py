@@ -13,8 +13,8 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from service.http.auth import Roles
+from service.http.codes import CODES
 from service.http.documentation import CODES_OF, ITEM_SCHEMA, Json, problems, without_null
-from service.http.problems import CODES
 from service.http.routing import Route
 
 
@@ -153,7 +153,7 @@ PROBLEM_SCHEMA: Json = {
     "description": "What went wrong and what to do (RFC 9457).",
     "required": ["type", "title", "status", "code", "detail", "request_id"],
     "properties": {
-        "type": _member("string", "Always the same: `code` tells problems apart."),
+        "type": _member("string", "A page here that says what the code means and what to do."),
         "title": _member("string", "The words of the status."),
         "status": _member("integer", "The status of the answer."),
         "code": _member("string", "The error code, for programs.", enum=sorted(CODES)),

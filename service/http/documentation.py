@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from service.http.problems import CODES, MEDIA_TYPE
+from service.http.codes import CODES
+from service.http.problems import MEDIA_TYPE
 
 Json = dict[str, Any]
 
@@ -72,13 +73,13 @@ def problems(*codes: str) -> dict[int | str, Json]:
     body and the role of a route are added to each."""
     by_status: dict[int | str, list[str]] = {}
     for code in sorted(codes):
-        by_status.setdefault(CODES[code][0], []).append(code)
+        by_status.setdefault(CODES[code].status, []).append(code)
     return {status: _problem(named) for status, named in by_status.items()}
 
 
 def _problem(codes: Iterable[str]) -> Json:
     return {
-        "description": "\n".join(f"- `{code}`: {CODES[code][1]}" for code in codes),
+        "description": "\n".join(f"- `{code}`: {CODES[code].meaning}" for code in codes),
         "content": {MEDIA_TYPE: {"schema": reference("Problem")}},
         CODES_OF: [*codes],
     }

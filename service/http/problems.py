@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: one shape, one table of codes.
+"""Errors as RFC 9457 problems: one shape; ``codes.py`` has the codes.
 
 Problems repeat nothing from a request except names of fields.
 """
@@ -17,54 +17,8 @@ from service.http.faults import of_pydantic
 
 MEDIA_TYPE = "application/problem+json"
 
-CODES: dict[str, tuple[int, str]] = {
-    "malformed_request": (400, "what arrived is not HTTP/1.1"),
-    "malformed_body": (400, "the body is not what its content type says"),
-    "unauthorised": (401, "there is no API key, or it is unknown, revoked or expired"),
-    "forbidden": (403, "the key's role is not enough for this route"),
-    "foreign_origin": (403, "a page of another site may not write"),
-    "not_found": (404, "no such path, user, item, rating, job, model or key"),
-    "method_not_allowed": (405, "the path exists, but not with this method"),
-    "version_conflict": (409, "the document or schedule has changed: read it and try again"),
-    "model_pinned": (409, "another version is pinned: unpin it first"),
-    "no_earlier_version": (409, "there is no earlier version to go back to: promote one"),
-    "idempotency_key_reused": (409, "this key came before, with another body: give a new one"),
-    "conflict": (409, "the current state does not allow this; `detail` says which state would"),
-    "cursor_expired": (410, "the list's model no longer serves: begin again without the cursor"),
-    "too_slow": (408, "the request did not arrive in time"),
-    "too_large": (413, "the body, line, array or document exceeds its bound"),
-    "request_line_too_long": (414, "the path and the query are longer than the bound"),
-    "unsupported_media_type": (415, "the route does not read this content type"),
-    "untrusted_host": (421, "the header Host names none of the service's names"),
-    "upgrade_required": (426, "this path is a WebSocket: the request must ask for the upgrade"),
-    "invalid_request": (422, "a parameter or a field is unknown, missing or of the wrong type"),
-    "invalid_id": (422, "an id is empty, too long, not UTF-8 or holds control characters"),
-    "invalid_event": (422, "a row of feedback cannot be accepted"),
-    "malformed_json": (422, "the body is not JSON"),
-    "out_of_scale": (422, "the rating lies outside the scale, or is not a finite number"),
-    "future_timestamp": (422, "the event is dated too far ahead (`HEDGEROW_FUTURE_TOLERANCE_S`)"),
-    "unknown_kind": (422, "this kind of feedback is not in the settings"),
-    "nothing_accepted": (422, "no row of the request was accepted; see `rejected`"),
-    "item_limit": (422, "the namespace has no item numbers left (`HEDGEROW_MAX_ITEMS`)"),
-    "line_too_long": (422, "a line of an NDJSON body exceeds its bound"),
-    "invalid_filter": (422, "the filter cannot be read; `detail` says where"),
-    "invalid_cursor": (422, "the cursor belongs to another list or was changed"),
-    "invalid_sequence": (422, "no answer ever held this sequence"),
-    "invalid_document": (422, "a document of an item or user cannot be accepted"),
-    "invalid_schedule": (422, "a condition of the schedule cannot be read"),
-    "invalid_training": (422, "there is no such recipe, or it has no such setting"),
-    "headers_too_large": (431, "the headers are longer than the bound"),
-    "rate_limited": (429, "too many requests in a short time: try again after `retry_after`"),
-    "internal": (500, "a bug: please report the request id"),
-    "backlogged": (503, "the log is full: try again after `retry_after`"),
-    "not_ready": (503, "the service is starting, or has not learned this yet: try again"),
-    "sequence_not_reached": (503, "`min_sequence` was not learned in time: try again"),
-    "too_many_connections": (503, "a bound on connections is reached: try again"),
-    "overloaded": (503, "the bodies of other requests fill the room for them: try again"),
-    "store_unavailable": (503, "Redis does not answer: try again"),
-    "store_rolled_back": (503, "the store has lost what the service knew of; nothing was written"),
-}
-"""Every error code: the status of an answer with this code, and its meaning."""
+PAGE = "/docs/errors"
+"""Where each code has a paragraph, under an anchor of its name."""
 
 _CODE_OF_STATUS = {
     400: "malformed_body",
@@ -94,7 +48,7 @@ def problem(
 ) -> Response:
     """Return the response for a problem; ``more`` are its extension members."""
     body: dict[str, Any] = {
-        "type": "about:blank",
+        "type": f"{PAGE}#{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,

@@ -3,6 +3,7 @@
 import json
 import re
 
+from service.http.pages.llms import llms_txt
 from tests.docs.pages import ROOT
 
 TEXT = (ROOT / "llms.txt").read_text()
@@ -24,3 +25,8 @@ def test_every_route_that_it_names_exists() -> None:
     named = re.findall(r"`(GET|POST) (/v1/[^`?]*)", TEXT)
     assert len(named) > 3
     assert [(m, path) for m, path in named if m.lower() not in openapi["paths"].get(path, {})] == []
+
+
+def test_the_service_serves_the_same_text_with_links_to_its_own_pages() -> None:
+    served = bytes(llms_txt().body).decode()
+    assert served.partition("\n## ")[0] == TEXT.partition("\n## ")[0]

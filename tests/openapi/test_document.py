@@ -10,7 +10,8 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 from service.app import create_app
-from service.http.problems import CODES, MEDIA_TYPE
+from service.http.codes import CODES
+from service.http.problems import MEDIA_TYPE
 from service.runtime.api import no_runtime
 from service.settings import Settings
 from tests.openapi.document import (
@@ -84,7 +85,7 @@ def test_each_status_lists_its_own_codes_only(operation: Operation) -> None:
         assert list(response["content"]) == [MEDIA_TYPE]
         codes = response["x-codes"]
         assert codes
-        assert {CODES[code][0] for code in codes} == {int(status)}
+        assert {CODES[code].status for code in codes} == {int(status)}
         assert re.findall(r"^- `(\w+)`: ", response["description"], re.MULTILINE) == codes
     assert {code for one in problems.values() for code in one["x-codes"]} >= {
         "invalid_request",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from service.api.documentation import examples
-from service.http.problems import CODES
+from service.http.codes import CODES
 from tests.openapi.document import DOCUMENT, OPERATIONS, Operation
 from tests.openapi.promises import unlike
 from tests.openapi.recording import Recording, differences
@@ -39,7 +39,7 @@ def test_every_code_of_an_operation_has_an_example() -> None:
     for operation in OPERATIONS:
         for response in operation.says["responses"].values():
             for code in response.get("x-codes", ()):
-                assert shown[code]["value"]["status"] == CODES[code][0]
+                assert shown[code]["value"]["status"] == CODES[code].status
                 for content in response["content"].values():
                     assert code in content["examples"]
 

@@ -4,7 +4,8 @@ import json
 import socket
 from typing import Any
 
-from service.http.problems import CODES, MEDIA_TYPE
+from service.http.codes import CODES
+from service.http.problems import MEDIA_TYPE
 
 Address = tuple[str, int]
 HELLO = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
@@ -48,7 +49,7 @@ def check_refused(answer: bytes, code: str) -> dict[str, Any]:
     named = dict(header.split(": ", 1) for header in headers)
     problem: dict[str, Any] = json.loads(body)
     assert problem["code"] == code
-    assert int(line.split()[1]) == problem["status"] == CODES[code][0]
+    assert int(line.split()[1]) == problem["status"] == CODES[code].status
     assert named["content-type"] == MEDIA_TYPE
     assert named["connection"] == "close"
     assert named["x-request-id"] == problem["request_id"]

@@ -1155,7 +1155,7 @@ export interface Problem {
   status: number;
   /** The words of the status. */
   title: string;
-  /** Always the same: `code` tells problems apart. */
+  /** A page here that says what the code means and what to do. */
   type: string;
   /** Of a write of many rows: what was stored but does not count. */
   warnings?: Array<Record<string, any>>;

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.api.roles import ROLES
+from service.http.codes import CODES
 from service.settings import KINDS, Settings
 from service.store.connection import connect
 from service.store.keys import PartitionKeys
@@ -41,6 +42,20 @@ def test_the_page_of_routes_names_all_of_them_and_needs_nothing_from_elsewhere(a
     for field in ("items[].score", "experts[].regret_to_best", "partitions[].lag_ms"):
         assert f"<code>{field}</code>" in page, "answers have fields too"
     assert not re.search(r"<script|<link|<img|src=|https?://|@import", page)
+
+
+def test_the_page_of_errors_has_each_code_and_needs_nothing_from_elsewhere(api: Api) -> None:
+    page = api("GET", "/docs/errors").text
+    assert [name for name in CODES if f'<h2 id="{name}">' not in page] == []
+    assert not re.search(r"<script|<link|<img|src=|https?://|@import", page)
+
+
+def test_the_text_for_programs_leads_to_pages_that_are_there(api: Api) -> None:
+    text = api("GET", "/llms.txt")
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", text.text, re.MULTILINE)
+    assert len(links) > 4
+    assert {link: api("GET", f"/{link}").status_code for link in links} == dict.fromkeys(links, 200)
 
 
 def test_readiness_reports_the_durability_of_the_store(

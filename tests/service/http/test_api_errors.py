@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 
 from service.api.roles import ROLES
 from service.http.auth import KeyCheck, is_loopback
-from service.http.problems import CODES
+from service.http.codes import CODES
 from service.settings import Settings
 from service.store.api_keys import ApiKeys, KeyRing, Role, read_ring, revoke_key
 from service.store.clock import now_ms
@@ -39,7 +39,8 @@ def test_every_route_has_a_role(api: Api) -> None:
     others = {route.path for route in api.app.routes if not isinstance(route, APIRoute)}
     pages = {"/", "/console", "/console/{name:path}", "/docs", "/docs/interactive"}
     # the routes of Gorse check their callers themselves
-    assert others == pages | {"/docs/interactive/files", "/openapi.json", "/api"}
+    pages |= {"/docs/errors", "/llms.txt", "/openapi.json"}
+    assert others == pages | {"/docs/interactive/files", "/api"}
 
 
 @pytest.mark.parametrize(("method", "route"), ROLES)
@@ -423,7 +424,7 @@ def test_the_codes_of_errors_are_the_codes_of_the_table() -> None:
     }
     for code in ("misconfigured", "superseded"):  # never an answer: they end a process
         raised.pop(code, None)
-    assert {code: status for code, (status, _) in CODES.items() if code in raised} == raised
+    assert {code: one.status for code, one in CODES.items() if code in raised} == raised
 
 
 def test_the_last_admin_key_cannot_be_revoked_here(api: Api, client: redis.Redis) -> None:

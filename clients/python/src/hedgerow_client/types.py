@@ -1315,7 +1315,7 @@ class Problem(TypedDict):
     title: str
     """The words of the status."""
     type: str
-    """Always the same: `code` tells problems apart."""
+    """A page here that says what the code means and what to do."""
     warnings: NotRequired[list[dict[str, Any]]]
     """Of a write of many rows: what was stored but does not count."""
     warnings_total: NotRequired[int]

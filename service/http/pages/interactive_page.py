@@ -8,8 +8,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
-from service.http.rendered import add_page
-from service.http.route_page import INTERACTIVE
+from service.http.pages.rendered import add_page
+from service.http.pages.route_page import INTERACTIVE
 from service.http.sites import page_policy
 
 FILES = f"{INTERACTIVE}/files"
