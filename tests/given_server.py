@@ -16,10 +16,12 @@ from service.ending import end_process, end_with_parent
 from service.store.server.program import find_server
 from tests.server import wait_until
 
-SLOWLY = {"key_load_delay": "20000", "loading_process_events_interval_bytes": "1024"}
-"""Options with which a server takes 20 ms for each key of its file."""
+SLOWLY = {"key_load_delay": "100000", "loading_process_events_interval_bytes": "1024"}
+"""Options with which a server takes 100 ms for each key of its file."""
 PADDING = {f"padding:{n}": "x" * 500 for n in range(2_000)}
 """Long enough for a break, in which the server answers, after each few of them."""
+SERVER, CHECKER = "redis-server", "redis-check-rdb"
+"""What a server program is called; the name under which Debian's redis-tools has it, too."""
 
 
 class GivenServer:
@@ -29,6 +31,7 @@ class GivenServer:
         directory.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self._tls, self._password = tls, options.get("requirepass")
+        self._program = (tls_program() if tls else None) or find_server()
         ports = {"port": "0", "tls-port": str(self.port)} if tls else {"port": str(self.port)}
         usual = {
             "dir": str(directory),
@@ -54,7 +57,8 @@ class GivenServer:
         options = self._options | _named(more)
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         self._process = subprocess.Popen(
-            [find_server(), *words],
+            [SERVER, *words],
+            executable=self._program,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             # safe between fork and exec: one call into libc, without locks
@@ -68,7 +72,7 @@ class GivenServer:
             self._process = None
 
     def restart_slowly(self) -> None:
-        """Start it again with a file that it reads for 40 s, or until ``key-load-delay`` is 0."""
+        """Start it again with a file that it reads for 200 s, or until ``key-load-delay`` is 0."""
         with self.admin() as admin:
             admin.config_set("rdbcompression", "no")
             admin.mset(PADDING)
@@ -161,16 +165,27 @@ def free_port() -> int:
 
 
 @cache
-def speaks_tls() -> bool:
-    """Whether the server program here can speak TLS; that in the wheel cannot."""
+def tls_program() -> Path | None:
+    """Return a server program here that can speak TLS; that in the wheel cannot."""
+    checker = shutil.which(CHECKER)
+    programs = [find_server(), *([Path(checker)] if checker else [])]
+    return next(filter(_speaks_tls, programs), None)
+
+
+def _speaks_tls(program: Path) -> bool:
     words = ["--port", "0", "--tls-port", str(free_port()), "--tls-cert-file", "/nowhere"]
     said = subprocess.run(
-        [find_server(), *words], capture_output=True, text=True, check=False, timeout=30
+        [SERVER, *words],
+        executable=program,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
     ).stdout
     return "Failed to configure TLS" in said
 
 
 def needs_tls() -> None:
-    """Skip a test if the server program cannot speak TLS."""
-    if not speaks_tls():
-        pytest.skip(f"{find_server()} was built without TLS")
+    """Skip a test if no server program here can speak TLS."""
+    if tls_program() is None:
+        pytest.skip(f"{find_server()} was built without TLS, and there is no {CHECKER}")

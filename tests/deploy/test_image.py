@@ -147,7 +147,7 @@ def test_the_store_of_the_containers_does_not_start_without_a_password(
     if content is not None:
         (tmp_path / "password").write_text(content)
     command = store_command(compose, tmp_path)
-    said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=180)
     assert said.returncode != 0
     assert "password" in said.stderr
     assert not (tmp_path / "s").exists()
@@ -169,7 +169,7 @@ def test_a_store_that_loads_its_files_is_healthy_and_one_that_is_away_is_not(
     (tmp_path / "password").write_text("geheim")
 
     def is_healthy() -> bool:
-        return subprocess.run(["sh", "-c", check], check=False, timeout=30).returncode == 0
+        return subprocess.run(["sh", "-c", check], check=False, timeout=180).returncode == 0
 
     with GivenServer(tmp_path / "store", requirepass="geheim") as store, store.admin() as admin:
         assert is_healthy()
