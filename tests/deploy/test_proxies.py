@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import shutil
 import socket
 import ssl
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.sync.client import connect
 
 from service.ending import end_process
 from service.settings import Settings
@@ -183,6 +185,15 @@ def test_a_stream_is_read_while_it_is_sent(proxied: Proxied) -> None:
         return int(answer.json()["accepted"])
 
     assert asyncio.run(exchange()) == 5_001
+
+
+def test_a_websocket_goes_through(proxied: Proxied) -> None:
+    event = {"user": "ada", "item": "film", "rating": 5}
+    reached = socket.create_connection(("127.0.0.1", proxied.port))
+    address = f"wss://{NAME}/v1/events/ws"
+    with connect(address, sock=reached, ssl=proxied.trusted, proxy=None) as client:
+        client.send(json.dumps(event))
+        assert "sequence" in json.loads(client.recv(timeout=60))
 
 
 def known(user: str, client: httpx.Client) -> bool:
