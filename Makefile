@@ -7,6 +7,8 @@ export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# services and tests start hundreds of processes: each module is compiled once, whatever the user's setting
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help install install-dev demo serve test test-all simulate chaos fuzz soak check lint-openapi format bench bench-quality openapi \
 	openapi-examples openapi-tools deploy-tools clients docs site lock dist sbom clean checked-and-compiled compiled

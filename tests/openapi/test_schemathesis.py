@@ -12,12 +12,18 @@ from tests.service.running import service
 
 pytestmark = pytest.mark.flow
 
+SHORT = "examples,fuzzing,stateful"
+"""Not all values at bounds: those of all parameters of all operations take half a minute."""
+LONG = f"{SHORT},coverage"
+
 
 @needs_python_tools
 @pytest.mark.parametrize(
-    "examples", [2, pytest.param(50, marks=pytest.mark.slow)], ids=["short", "long"]
+    ("examples", "phases"),
+    [(2, SHORT), pytest.param(50, LONG, marks=pytest.mark.slow)],
+    ids=["short", "long"],
 )
-def test_schemathesis_finds_nothing(tmp_path: Path, examples: int) -> None:
+def test_schemathesis_finds_nothing(tmp_path: Path, examples: int, phases: str) -> None:
     hooks = {"SCHEMATHESIS_HOOKS": str(TOOLS / "lines.py")}
     # a deletion waits until it is learned; an event that is not there yet is not waited for
     quick = {"wait_timeout_ms": 60_000, "min_sequence_wait_ms": 50}
@@ -27,7 +33,8 @@ def test_schemathesis_finds_nothing(tmp_path: Path, examples: int) -> None:
         key = client.post("/v1/admin/keys", {"role": "admin", "name": "tester"})["secret"]
         said = run(
             *(PYTHON_TOOLS / "schemathesis", "--config-file", TOOLS / "schemathesis.toml", "run"),
-            *(f"{running.url}/openapi.json", "--max-examples", examples, "--seed", 1),
+            *(f"{running.url}/openapi.json", "--phases", phases),
+            *("--max-examples", examples, "--seed", 1),
             *("--header", f"Authorization: Bearer {key}", "--no-color"),
             cwd=tmp_path,
             timeout_s=1_500,
