@@ -41,11 +41,12 @@ def one(seed: int) -> Result | None:
     except Exception:  # noqa: BLE001 - it is told with its seed
         say(f"seed {seed} of commit {commit()} failed:\n{traceback.format_exc()}")
         return None
+    waited = ", ".join(f"{name}: {n}" for name, n in result.away_told.items())
     slowest, seconds = max(result.recoveries, key=lambda one: one[1])
     say(
         f"  kept: {result.acknowledged} events acknowledged, {result.lost} of them taken by a "
         f"rollback, recovered within {seconds:.2f} s "
-        f"({slowest}), readers waited {1_000 * result.away_s:.0f} ms at most; "
+        f"({slowest}), readers waited {1_000 * result.away_s:.0f} ms at most ({waited}); "
         f"{time.monotonic() - began:.0f} s"
     )
     return result

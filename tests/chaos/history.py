@@ -31,6 +31,10 @@ class Answer:
     """The code of an error, or why there was no answer."""
     retry_after: str | None = None
 
+    @property
+    def outcome(self) -> str:
+        return f"{self.status} {self.code}".strip()
+
     def __str__(self) -> str:
         return f"{self.who}: {self.request} -> {self.status} {self.code}"
 
@@ -62,7 +66,15 @@ class History:
     faults: list[Occurrence] = field(default_factory=list)
 
     def statuses(self) -> Counter[str]:
-        return Counter(f"{one.status} {one.code}".strip() for one in self.answers)
+        return Counter(one.outcome for one in self.answers)
+
+    def told(self, who: str, began: float, ended: float) -> Counter[str]:
+        """Return how the requests ended that some clients sent within a time."""
+        return Counter(
+            one.outcome
+            for one in self.answers
+            if one.who.startswith(who) and one.began >= began and one.ended <= ended
+        )
 
     def may_be_silent(self, began: float, ended: float) -> bool:
         """Return whether a request may have got no answer."""

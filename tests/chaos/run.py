@@ -37,6 +37,8 @@ class Result:
     """Each step, and the seconds from its end to the first write that is answered and learned."""
     away_s: float
     """The longest that a reader waited for an answer while an api process was there."""
+    away_told: Counter[str]
+    """What readers were told meanwhile."""
 
 
 def run(
@@ -140,14 +142,12 @@ def recover(place: Place, history: History) -> None:
 
 def result(history: History, ledger: Ledger, lost: int) -> Result:
     down = [one for one in history.faults if one.takes_api]
-    waits = [
-        ended - began
-        for began, ended in history.waits
-        if not any(one.touches(began, ended) for one in down)
-    ]
+    waits = [wait for wait in history.waits if not any(one.touches(*wait) for one in down)]
+    began, ended = max(waits, key=lambda wait: wait[1] - wait[0], default=(0.0, 0.0))
     acknowledged = sum(one.acknowledged is not None for one in ledger.events.values())
     recoveries = [(one.name, one.recovered - one.ended) for one in history.faults]
-    return Result(acknowledged, lost, history.statuses(), recoveries, max(waits, default=0.0))
+    told = history.told("reader", began, ended)
+    return Result(acknowledged, lost, history.statuses(), recoveries, ended - began, told)
 
 
 @contextmanager
