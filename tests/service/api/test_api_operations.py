@@ -34,8 +34,8 @@ def test_the_interactive_page_has_everything_it_needs_here(api: Api) -> None:
 
 def test_the_page_of_routes_names_all_of_them_and_needs_nothing_from_elsewhere(api: Api) -> None:
     page = api("GET", "/docs").text
-    # its answer is for Prometheus, and no part of the document
-    for method, route in ROLES.keys() - {("GET", "/metrics")}:
+    # no part of the document: an answer for Prometheus, and a WebSocket
+    for method, route in ROLES.keys() - {("GET", "/metrics"), ("GET", "/v1/events/ws")}:
         assert f"<code>{method} {route}</code>" in page
     for name in ("max_per_category", "candidates", "available_until", "event_id"):
         assert f"<code>{name}</code>" in page
