@@ -36,6 +36,8 @@ EVENTS = {
     "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",
     "experiment_stopped": "an arm of an experiment lost more than its guardrail allows",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
+    "ingest_started": "`hedgerow ingest` reads its stream",
+    "ingest_waits": "the broker or the service is away; `hedgerow ingest` tries again",
     "kernels_loaded": "an api process has loaded its compiled kernels and can predict and rank",
     "learner_stands_by": "another learner leads the partition; this one waits until it is gone",
     "learner_started": "a learner leads its partition and reads the log",
@@ -43,6 +45,7 @@ EVENTS = {
     "learner_stopped": "a learner ended because it was told to",
     "learner_superseded": "another learner took over the partition",
     "library_message": "a message of a library",
+    "message_set_aside": "a message of a broker could not be accepted whole; it is a dead letter",
     "metrics_apart": "a process cannot write its counts into the data directory; only it shows "
     "them",
     "metrics_left_out": "there is no room for a new series of counts; the process goes on without",

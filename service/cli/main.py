@@ -35,6 +35,10 @@ COMMANDS = {
         "service.cli.clients.import_file",
         "Send files of feedback or documents to a running service.",
     ),
+    "ingest": (
+        "service.cli.clients.ingest",
+        "Bring messages of NATS JetStream to a running service.",
+    ),
     "retrain": ("service.cli.clients.retrain", "Train ranking models in a running service."),
     "export": ("service.cli.operators.export", "Write all histories as NDJSON or CSV."),
     "eval": ("service.cli.eval.main", "Evaluate models on data sets in files."),

@@ -81,6 +81,13 @@ EVENTS_REFUSED = Metric(
     ("code",),
 )
 
+INGESTED = Metric(
+    "hedgerow_ingested_messages_total",
+    "counter",
+    FEEDBACK,
+    "Messages of a broker that `hedgerow ingest` read: `stored`, or `set_aside` as dead letters.",
+    ("outcome",),
+)
 KEPT_ANSWERS = Metric(
     "hedgerow_kept_answers_total",
     "counter",
@@ -250,6 +257,7 @@ METRICS = (
     KEPT_ANSWERS,
     EVENTS_ACCEPTED,
     EVENTS_REFUSED,
+    INGESTED,
     FRESHNESS,
     LEARN_SECONDS,
     COMMIT_SECONDS,

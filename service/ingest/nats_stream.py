@@ -1,0 +1,176 @@
+"""A stream of NATS JetStream: a durable consumer, and the stream of what could not be accepted.
+
+NATS remembers what was acknowledged under the consumer's name. What a process held when it died is
+delivered again after ``ack_wait_s``; nothing newer is delivered before it, because no more than a
+batch may be without an acknowledgement.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import nats
+from nats.aio.msg import Msg
+from nats.errors import Error, NoServersError
+from nats.js.api import AckPolicy, ConsumerConfig
+from nats.js.errors import APIError, NotFoundError
+
+from service.errors import Misconfigured
+from service.ingest.sending import Answer, Message
+from service.telemetry import logger
+
+LOOK_S = 1.0
+"""Seconds that NATS waits for the first message of a batch."""
+REASON_LENGTH = 500
+
+
+@dataclass(frozen=True)
+class NatsOptions:
+    """Which messages are read, and how."""
+
+    url: str
+    stream: str
+    subject: str | None = None
+    durable: str = "hedgerow"
+    batch: int = 500
+    ack_wait_s: float = 30.0
+    dead_subject: str = "hedgerow.dead-letters"
+    credentials: Path | None = None
+
+
+class NatsStream:
+    """Messages of a stream, in their order."""
+
+    def __init__(self, options: NatsOptions, jetstream: Any, source: Any, name: str) -> None:
+        self._options, self._jetstream = options, jetstream
+        self._source, self._name = source, name
+
+    async def next(self) -> list[Msg]:
+        """Return up to a batch of messages; none if none came for a moment."""
+        try:
+            messages: list[Msg] = await self._source.fetch(self._options.batch, timeout=LOOK_S)
+        except TimeoutError:
+            return []
+        return messages
+
+    def message(self, delivered: Msg) -> Message:
+        """Return what is sent of a message, under an id that stays the same."""
+        return Message(f"nats/{self._name}/{delivered.metadata.sequence.stream}", delivered.data)
+
+    async def hold(self, messages: Sequence[Msg]) -> None:
+        """Tell NATS again and again that these are being worked on, until cancelled."""
+        while True:
+            await asyncio.sleep(self._options.ack_wait_s / 3)
+            for message in messages:
+                await message.in_progress()
+
+    async def finish(self, delivered: Msg, answer: Answer) -> None:
+        """Acknowledge a message, after one that is not stored whole was set aside."""
+        if not answer.is_whole:
+            await self._set_aside(delivered, answer)
+        await delivered.ack()
+
+    async def _set_aside(self, delivered: Msg, answer: Answer) -> None:
+        code = answer.code or "rows_rejected"
+        detail = answer.detail or "; ".join(
+            f"row {r['index']}: {r['detail']}" for r in answer.rejected
+        )
+        where = self.message(delivered).id
+        headers = {
+            "Nats-Msg-Id": where,
+            "Hedgerow-Code": code,
+            "Hedgerow-Reason": _plain(detail),
+            "Hedgerow-Subject": _plain(delivered.subject),
+        }
+        await self._jetstream.publish(self._options.dead_subject, delivered.data, headers=headers)
+        logger().warning("message_set_aside", message=where, code=code)
+
+
+@asynccontextmanager
+async def nats_stream(options: NatsOptions) -> AsyncIterator[NatsStream]:
+    """Wait for NATS; raise Misconfigured if the stream or the consumer cannot be used."""
+    client = await _connected(options)
+    try:
+        jetstream = client.jetstream()
+        try:
+            info = await jetstream.stream_info(options.stream)
+        except NotFoundError:
+            raise Misconfigured(
+                f"NATS has no stream {options.stream!r}: name one that exists with --stream"
+            ) from None
+        await _dead_letters(jetstream, options)
+        config = ConsumerConfig(
+            durable_name=options.durable,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=options.ack_wait_s,
+            max_ack_pending=options.batch,
+            filter_subject=options.subject,
+        )
+        try:
+            await jetstream.add_consumer(options.stream, config)
+            source = await jetstream.pull_subscribe_bind(options.durable, options.stream)
+        except APIError as error:
+            raise Misconfigured(
+                f"NATS has another consumer {options.durable!r} than is wanted here "
+                f"({error.description}): give another name with --durable, or delete that one"
+            ) from error
+        # a stream that is made anew counts from 1 again
+        made = f"{options.stream}/{info.created}".encode()
+        name = blake2b(made, digest_size=8).hexdigest()
+        yield NatsStream(options, jetstream, source, name)
+    finally:
+        await client.close()
+
+
+async def _connected(options: NatsOptions) -> Any:
+    credentials = None if options.credentials is None else str(options.credentials)
+    try:
+        return await nats.connect(
+            options.url,
+            name="hedgerow ingest",
+            user_credentials=credentials,
+            max_reconnect_attempts=-1,
+            error_cb=_say,
+        )
+    except (OSError, NoServersError, ValueError, Error) as error:
+        raise Misconfigured(f"cannot connect to NATS at --nats: {said(error)}") from error
+
+
+async def _say(error: Exception) -> None:
+    logger().warning("ingest_waits", detail=f"NATS: {said(error)}")
+
+
+async def _dead_letters(jetstream: Any, options: NatsOptions) -> None:
+    """Make a stream for what cannot be accepted, unless there is one."""
+    subject = options.dead_subject
+    try:
+        where = await jetstream.find_stream_name_by_subject(subject)
+    except NotFoundError:
+        name = subject.replace(".", "-")
+        try:
+            await jetstream.add_stream(name=name, subjects=[subject])
+        except APIError as error:
+            raise Misconfigured(
+                f"NATS makes no stream for {subject!r} ({error.description}): name a subject that "
+                "a stream keeps with --dead-letters"
+            ) from error
+        return
+    if where == options.stream:
+        raise Misconfigured(
+            f"the stream {where!r} keeps {subject!r} too, so that its bad messages would come "
+            "again: name a subject of another stream with --dead-letters"
+        )
+
+
+def said(error: Exception) -> str:
+    """Return what an error says, or its name: some of the library say nothing."""
+    return str(error) or type(error).__name__
+
+
+def _plain(text: str) -> str:
+    """Return a text as a header can hold it."""
+    return text.encode("ascii", "backslashreplace").decode().replace("\n", " ")[:REASON_LENGTH]

@@ -1,0 +1,135 @@
+"""Messages of NATS count once, through kills of the process that brings them."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.js import JetStreamContext
+
+from service.settings import Settings
+from service.store.connection import connect
+from tests.api import learning, served
+from tests.flows.recorded import recorded
+from tests.flows.roles import Role
+from tests.nats_server import NatsServer, needs_nats
+from tests.server import wait_until
+from tests.service.running import hedgerow
+
+pytestmark = [pytest.mark.flow, needs_nats]
+
+Pair = tuple[str, str]
+BAD = {
+    b"{": "malformed_json",
+    b'{"user": "a", "item": "b", "rating": 9}': "out_of_scale",
+    b'[{"user": "a", "kind": "view"}]': "nothing_accepted",
+    b'{"user": "a", "item": "b", "kind": "view"}, "id": "forged"': "malformed_json",
+    b'"' + b"x" * 300_000 + b'"': "too_large",
+}
+
+
+@pytest.fixture
+def broker(room: Path) -> Iterator[NatsServer]:
+    with NatsServer(room / "nats") as broker:
+        yield broker
+
+
+def with_nats(broker: NatsServer, act: Callable[[JetStreamContext], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        client = await nats.connect(broker.url)
+        try:
+            return await act(client.jetstream())
+        finally:
+            await client.close()
+
+    return asyncio.run(run())
+
+
+def publish(broker: NatsServer, bodies: list[bytes]) -> None:
+    async def act(stream: JetStreamContext) -> None:
+        await stream.add_stream(name="EVENTS", subjects=["events.>"])
+        for body in bodies:
+            await stream.publish_async("events.shop", body)
+        await stream.publish_async_completed()
+
+    with_nats(broker, act)
+
+
+def unacknowledged(broker: NatsServer) -> int:
+    async def act(stream: JetStreamContext) -> int:
+        info = await stream.consumer_info("EVENTS", "hedgerow")
+        return int(info.num_pending or 0) + int(info.num_ack_pending or 0)
+
+    n: int = with_nats(broker, act)
+    return n
+
+
+def dead_letters(broker: NatsServer) -> list[tuple[bytes, str, str]]:
+    async def act(stream: JetStreamContext) -> list[tuple[bytes, str, str]]:
+        name = "hedgerow-dead-letters"
+        state = (await stream.stream_info(name)).state
+        found = [await stream.get_msg(name, n) for n in range(1, state.messages + 1)]
+        return [
+            (m.data or b"", m.headers["Hedgerow-Code"], m.headers["Hedgerow-Reason"])
+            for m in found
+            if m.headers
+        ]
+
+    letters: list[tuple[bytes, str, str]] = with_nats(broker, act)
+    return letters
+
+
+def message(n: int) -> tuple[Pair, bytes]:
+    pair = f"u{n % 97}", f"i{n // 97 % 2000}"
+    return pair, json.dumps({"user": pair[0], "item": pair[1], "kind": "view"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("n", "kills"), [(2_000, 1), pytest.param(100_000, 10, marks=pytest.mark.slow)]
+)
+def test_each_message_counts_once_through_kills(
+    room: Path, redis_url: str, namespace: str, broker: NatsServer, n: int, kills: int
+) -> None:
+    told = [message(i) for i in range(n)]
+    publish(broker, [body for _, body in told] + list(BAD))
+    settings = Settings(namespace=namespace, data_dir=room / "data", history_limit=100_000)
+    with ExitStack() as stack:
+        stack.enter_context(learning(settings, redis_url))
+        host, port = stack.enter_context(served(settings, redis_url))
+        options = ["--stream", "EVENTS", "--nats", broker.url, "--ack-wait", "1", "--batch", "50"]
+        url = f"http://{host}:{port}"
+        role = Role(room, "ingest", settings, "ingest", *options, "--url", url)
+        stack.enter_context(role)
+        for kill in range(kills):
+            most = n * (kills - kill) // (kills + 1)
+            wait_until(lambda most=most: seen(broker) and unacknowledged(broker) <= most, 600)
+            role.kill()
+            role.start()
+        wait_until(lambda: unacknowledged(broker) == 0, 600)
+        role.stop()
+        letters = dead_letters(broker)
+        assert Counter((body, code) for body, code, _ in letters) == Counter(BAD.items())
+        assert all(reason for _, _, reason in letters)
+        direct = stack.enter_context(connect(redis_url, role="test"))
+        expected = Counter(pair for pair, _ in told)
+        wait_until(lambda: recorded(direct, namespace).total() >= n, 600)
+        assert recorded(direct, namespace) == expected
+
+
+def seen(broker: NatsServer) -> bool:
+    async def act(stream: JetStreamContext) -> bool:
+        return any(one.name == "hedgerow" for one in await stream.consumers_info("EVENTS"))
+
+    return bool(with_nats(broker, act))
+
+
+def test_a_missing_stream_is_said_in_one_line(broker: NatsServer, room: Path) -> None:
+    options = ("--stream", "EVENTS", "--nats", broker.url)
+    done = hedgerow("ingest", *options, HEDGEROW_DATA_DIR=str(room / "data"))
+    assert done.returncode == 2
+    assert "NATS has no stream 'EVENTS'" in done.stderr.splitlines()[-1]
