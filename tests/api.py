@@ -24,12 +24,14 @@ from service.store.api_keys import ApiKey, Role
 from service.store.keys import PartitionKeys
 from service.store.log.codec import Entry, decode
 from tests.openapi.promises import broken_promise
-from tests.server import wait_until
+from tests.server import DEADLINE_S, wait_until
 
 T = TypeVar("T")
 
 JSON = {"content-type": "application/json"}
 NDJSON = {"content-type": "application/x-ndjson"}
+PATIENCE_MS = 5_000
+"""As in tests/conftest.py, which says it to processes."""
 
 
 class Api:
@@ -46,7 +48,7 @@ class Api:
         self.run(self._stack.enter_async_context(self.app.router.lifespan_context(self.app)))
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.client = httpx.AsyncClient(
-            transport=transport, base_url="http://localhost", timeout=60
+            transport=transport, base_url="http://localhost", timeout=180
         )
         return self
 
@@ -72,7 +74,7 @@ class Api:
 
     async def _follow_models(self) -> None:
         models = self.runtime.active
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             await asyncio.to_thread(models.refresh)
             # the cache for a new model is warmed on this loop
             while models._coming:
@@ -105,7 +107,12 @@ class Api:
 
 @contextlib.contextmanager
 def housed(settings: Settings) -> Iterator[Settings]:
-    """Settings with a data directory of their own: it remembers the stores that it has seen."""
+    """Settings with a data directory of their own: it remembers the stores that it has seen.
+
+    A store that waits for a processor is not away, unless a test sets how soon it is.
+    """
+    if "store_patience_ms" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"store_patience_ms": PATIENCE_MS})
     if settings.data_dir != Settings.model_fields["data_dir"].default:
         yield settings
         return

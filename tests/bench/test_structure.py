@@ -28,7 +28,7 @@ def test_the_report_counts_modules_imports_and_lines(tmp_path: Path) -> None:
     # A separate process, since modules named core and service are already imported in this one.
     command = [sys.executable, "-m", "bench.structure", "--path", str(tmp_path)]
     said = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        command, cwd=ROOT, capture_output=True, text=True, timeout=180, check=True
     ).stdout
     for line in (
         "| core | 2 |",

@@ -26,7 +26,7 @@ def anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the generated files, made now."""
     folder = tmp_path_factory.mktemp("clients")
     command = [sys.executable, "-m", "clients.generator", str(folder)]
-    subprocess.run(command, cwd=ROOT, timeout=120, check=True)
+    subprocess.run(command, cwd=ROOT, timeout=180, check=True)
     return folder
 
 

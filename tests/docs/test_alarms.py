@@ -21,7 +21,7 @@ needs_promtool = pytest.mark.skipif(
 
 def promtool(*words: str, at: Path = FOLDER) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["promtool", *words], cwd=at, capture_output=True, text=True, timeout=60, check=False
+        ["promtool", *words], cwd=at, capture_output=True, text=True, timeout=180, check=False
     )
 
 

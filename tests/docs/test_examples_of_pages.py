@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ).encode("latin-1")
     )
     (making,) = [block for block in blocks(EVALUATION, "sh") if block.startswith("awk")]
-    subprocess.run(["bash", "-ec", making], cwd=folder, timeout=60, check=True)
+    subprocess.run(["bash", "-ec", making], cwd=folder, timeout=180, check=True)
     return folder
 
 

@@ -139,7 +139,7 @@ class World:
 
 def request(port: int, method: str, path: str, body: Any = None) -> tuple[int, Any]:
     """Return the status and the body of an answer; status 0 if there is none."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=180)
     try:
         packed = None if body is None else json.dumps(body)
         connection.request(method, path, packed, JSON)

@@ -90,7 +90,7 @@ def learn(api: Api, lines: bytes, key: str) -> None:
     headers = NDJSON | {"idempotency-key": key}
     answer = api("POST", "/v1/ratings/stream", content=lines, headers=headers).json()
     path = f"/v1/users/nobody/predictions/none?min_sequence={answer['sequence']}"
-    wait_until(lambda: api("GET", path).is_success, 60.0)
+    wait_until(lambda: api("GET", path).is_success)
 
 
 def send_documents(api: Api) -> None:
@@ -120,7 +120,7 @@ def take_something_new(api: Api) -> None:
             {name: one[name] for name in ("item", "strategy")} for one in items
         ]
 
-    wait_until(listed, 60.0)
+    wait_until(listed)
 
 
 def ask(api: Api) -> None:

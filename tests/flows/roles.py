@@ -10,6 +10,7 @@ from typing import Self
 from service.processes.commands import COMMAND
 from service.settings import Settings
 from service.settings_loading import environment, without_hedgerow
+from tests.server import DEADLINE_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,7 +81,7 @@ class Role:
             assert self._process is not None
             self._process.send_signal(number)
 
-    def wait(self, timeout_s: float = 30) -> int:
+    def wait(self, timeout_s: float = DEADLINE_S) -> int:
         """Return the exit code."""
         assert self._process is not None
         code = self._process.wait(timeout_s)

@@ -38,9 +38,9 @@ class Shop:
             TrainingOrder(model, parameters, budget_s=budget_s, who=who, why="order")
         )
 
-    def ended(self, job: JobRecord, deadline_s: float = 60.0) -> JobRecord:
+    def ended(self, job: JobRecord) -> JobRecord:
         records = self.jobs.records
-        wait_until(lambda: records.record(job.id).has_ended, deadline_s)
+        wait_until(lambda: records.record(job.id).has_ended)
         return records.record(job.id)
 
     def trained(self, **order: Any) -> JobRecord:

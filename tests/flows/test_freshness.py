@@ -49,14 +49,14 @@ def running(room: Path) -> Iterator[ServiceProcess]:
 def slate(running: ServiceProcess, user: str, **parameters: str) -> Any:
     """Ask over a new connection, so that either process may answer."""
     path = f"{running.url}/v1/users/{user}/recommendations"
-    answer = httpx.get(path, params={"k": 20, **parameters}, timeout=60)
+    answer = httpx.get(path, params={"k": 20, **parameters}, timeout=180)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def rated(running: ServiceProcess, user: str, item: str) -> str:
     body = {"user": user, "item": item, "rating": 5}
-    answer = httpx.post(f"{running.url}/v1/ratings", json=body, timeout=60)
+    answer = httpx.post(f"{running.url}/v1/ratings", json=body, timeout=180)
     return str(answer.json()["sequence"])
 
 

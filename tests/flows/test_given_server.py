@@ -68,7 +68,7 @@ def test_the_documented_rights_are_enough_for_all_that_the_service_does(
 
 def answers(running: ServiceProcess, method: str, path: str, body: Any = None) -> Any:
     """Send one request as it is; returns the response."""
-    return httpx.request(method, running.url + path, json=body, timeout=30)
+    return httpx.request(method, running.url + path, json=body, timeout=180)
 
 
 def accepts(running: ServiceProcess) -> bool:

@@ -39,7 +39,7 @@ class Shop:
 
     def visit(self, n: int) -> None:
         """Send events, good ones and others, and ask for lists, over a new connection."""
-        with httpx.Client(base_url=self._url, timeout=60) as client:
+        with httpx.Client(base_url=self._url, timeout=180) as client:
             rows = [
                 {"user": f"u{n}", "item": f"i{at}", "rating": 1 + at} for at in range(1 + n % 7)
             ]
@@ -59,7 +59,7 @@ class Shop:
 
 
 def scraped(running: ServiceProcess) -> Samples:
-    answer = httpx.get(f"{running.url}/metrics", timeout=60)
+    answer = httpx.get(f"{running.url}/metrics", timeout=180)
     assert answer.status_code == 200, answer.text
     return samples(answer.text)
 

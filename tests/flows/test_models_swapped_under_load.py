@@ -83,9 +83,9 @@ class Reader(threading.Thread):
     def run(self) -> None:
         # a new connection for each pair of pages, so that either process may answer
         while not self.stop.is_set():
-            with httpx.Client(base_url=self._url, timeout=30) as client:
+            with httpx.Client(base_url=self._url, timeout=180) as client:
                 first = self._page(client)
-            with httpx.Client(base_url=self._url, timeout=30) as client:
+            with httpx.Client(base_url=self._url, timeout=180) as client:
                 self._page(client, after=first)
 
     def _page(self, client: httpx.Client, after: Any = None) -> Any:
@@ -196,7 +196,7 @@ def test_no_mixture_holds_two_versions_of_a_strategy_while_both_are_swapped(
     stop = threading.Event()
 
     def slate() -> Any:
-        return httpx.get(f"{running.url}{PATH}", params={"k": K}, timeout=30).json()
+        return httpx.get(f"{running.url}{PATH}", params={"k": K}, timeout=180).json()
 
     def read() -> None:
         while not stop.is_set():

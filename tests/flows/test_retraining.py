@@ -227,7 +227,7 @@ def test_a_crash_in_any_stage_leaves_the_served_model(room, redis_url, namespace
     with shop(room, redis_url, namespace, world()) as here:
         first = here.trained(**QUICK)
         for stage in STAGES:
-            dead = here.ended(here.ordered(budget_s=0.5, who=f"killed in {stage}"), deadline_s=15)
+            dead = here.ended(here.ordered(budget_s=0.5, who=f"killed in {stage}"))
             assert (dead.status, dead.stage) == ("failed", stage)
             assert "SIGKILL" in str(dead.error)
             assert here.serving == {"fbgd": first.version}
@@ -265,7 +265,7 @@ def test_a_training_whose_process_is_gone_fails_even_if_nobody_could_wait_for_it
         here.trainer.stop()
         with nobody_waited_for():
             here.trainer.start()
-        dead = here.ended(here.ordered(budget_s=0.5, who="killed in fitting"), 15)
+        dead = here.ended(here.ordered(budget_s=0.5, who="killed in fitting"))
         assert (dead.status, dead.stage) == ("failed", "fitting")
         assert "its process is gone" in str(dead.error)
         job = here.ordered(budget_s=0.5, who="hangs in fitting")
@@ -281,7 +281,7 @@ def test_a_job_fails_within_seconds_when_its_trainer_is_killed(room, redis_url, 
         waiting = here.ordered(**QUICK)
         wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
         here.trainer.kill()
-        dead = here.ended(job, deadline_s=15)
+        dead = here.ended(job)
         assert dead.status == "failed"
         assert "searching" in str(dead.error)
         assert here.serving == {}
@@ -327,7 +327,7 @@ def test_a_trainer_that_is_stopped_ends_its_job_at_once(room, redis_url, namespa
         wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
         here.trainer.send(signal.SIGTERM)
         assert here.trainer.wait() == 0
-        assert "the trainer was stopped" in str(here.ended(job, deadline_s=1).error)
+        assert "the trainer was stopped" in str(here.jobs.records.record(job.id).error)
         assert "warning" not in here.trainer.log
 
 
@@ -409,7 +409,7 @@ def test_new_events_start_a_training(room, redis_url, namespace):
 def test_the_first_training_starts_by_itself(room, redis_url, namespace):
     settings = {"retrain_after_events": None, "retrain_budget_s": 0.5}
     with shop(room, redis_url, namespace, world(), **settings) as here:
-        wait_until(lambda: here.serving, 60)
+        wait_until(lambda: here.serving)
         wait_until(lambda: here.jobs.records.records()[0].has_ended)
         # no second training starts until there is more to learn
         [job] = here.jobs.records.records()
@@ -444,7 +444,7 @@ def test_the_schedule_repeats_a_training_that_a_restart_ended(room, redis_url, n
         here.trainer.stop()
         assert "the trainer was stopped" in str(records.record(first.id).error)
         here.trainer.start()
-        wait_until(lambda: len(records.records()) == 2, 60)
+        wait_until(lambda: len(records.records()) == 2)
         again = records.records()[0]
         assert (again.who, again.why) == ("schedule", "events")
 
@@ -457,7 +457,7 @@ def test_the_schedule_trains_every_strategy_that_serves(room, redis_url, namespa
         schedule = Schedule(after_events=100, parameters=QUICK, budget_s=0.5)
         Schedules(here.client, here.settings).replace(schedule, "a test")
         records = here.jobs.records
-        wait_until(lambda: len(records.records()) == 3, 60)
+        wait_until(lambda: len(records.records()) == 3)
         [other, own, _] = (here.ended(record) for record in records.records())
         assert [(one.model, one.status) for one in (own, other)] == [
             ("fbgd", "succeeded"),
@@ -481,7 +481,7 @@ def test_scheduled_trainings_of_other_strategies_keep_their_order(room, redis_ur
         schedule = Schedule(after_events=100, parameters=QUICK, budget_s=0.0)
         Schedules(here.client, here.settings).replace(schedule, "a test")
         records = here.jobs.records
-        wait_until(lambda: len(records.records()) == 3, 60)
+        wait_until(lambda: len(records.records()) == 3)
         other = here.ended(records.records()[0])
         assert (other.model, other.parameters) == ("ocmf-sq-wsq", stated)
         assert (other.promote_unjudged, other.decision["outcome"]) == (True, "promoted")
@@ -494,7 +494,7 @@ def test_the_schedule_leaves_out_pinned_strategies(room, redis_url, namespace):
         here.registry.pin(pinned.version, "ada", "")
         schedule = Schedule(after_events=100, parameters=QUICK, budget_s=0.0)
         Schedules(here.client, here.settings).replace(schedule, "a test")
-        wait_until(lambda: here.trainer.log.count("training_ended") == 2, 60)
+        wait_until(lambda: here.trainer.log.count("training_ended") == 2)
         [own, _] = here.jobs.records.records()
         assert (own.model, own.who) == ("fbgd", "schedule")
 
@@ -520,7 +520,7 @@ def test_an_outage_after_the_promotion_fails_no_job(room, redis_url, namespace):
         schedule = Schedule(after_events=30 * 25, parameters=QUICK, budget_s=0.0)
         Schedules(here.client, here.settings).replace(schedule, "a test")
         store_histories(here.client, here.settings, world(users=30))
-        wait_until(lambda: "others_not_ordered" in here.trainer.log, 60)
+        wait_until(lambda: "others_not_ordered" in here.trainer.log)
         own = [one for one in here.jobs.records.records() if one.model == "fbgd"]
         assert [(one.status, one.why) for one in own[:1]] == [("succeeded", "events")]
         assert "training_failed" not in here.trainer.log

@@ -22,14 +22,14 @@ def test_a_stack_is_learned_from_what_users_do_next_and_then_ranks(room: Path) -
     with service(room, **directory) as whole, whole.client() as client:
         client.wait_until_ready()
         people = People(client)
-        wait_until(people.have_taught_a_stack, deadline_s=120)
-        wait_until(lambda: people.have_taught_a_stack() and ranks_by_chance(client), deadline_s=120)
+        wait_until(people.have_taught_a_stack)
+        wait_until(lambda: people.have_taught_a_stack() and ranks_by_chance(client))
         said = client.get("/v1/rankers")
         parts = {one["name"]: one["ndcg_at_10"] for one in said["stack"]["added"]}
         assert parts.keys() >= {"next", "popular", "online", "history"}
         assert {"stack", "fusion", "next", "popular"} <= {one["name"] for one in said["arms"]}
         # what follows what is read again every few seconds, later on a busy machine
-        wait_until(lambda: "next" in parts_of_the_first(client), deadline_s=120)
+        wait_until(lambda: "next" in parts_of_the_first(client))
         answer = answered(client, explain=True)
         scores = [item["score"] for item in answer["items"]]
         assert scores == pytest.approx(sorted(scores, reverse=True), abs=1e-6)

@@ -322,7 +322,7 @@ def _service(environment: Mapping[str, str], room: Path) -> Iterator[httpx.Clien
             raise
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(180)
             process.stdout.close()
 
 

@@ -69,7 +69,7 @@ def told(room: Path) -> Recording:
     patient: Any = {"wait_timeout_ms": 60_000, "min_sequence_wait_ms": 60_000}
     with service(room, limits=Limits(header_bytes=16_384), **patient) as running:
         hooks: Any = {"response": [recording.note]}
-        with httpx.Client(base_url=running.url, timeout=120, event_hooks=hooks) as shop:
+        with httpx.Client(base_url=running.url, timeout=180, event_hooks=hooks) as shop:
             wait_until(lambda: _plain(shop, "/readyz").is_success)
             for act in (_open, _describe, _rate, _train, _choose_models, _recommend, _look_back):
                 act(shop)
@@ -81,7 +81,7 @@ def told(room: Path) -> Recording:
 
 def _plain(shop: httpx.Client, path: str) -> httpx.Response:
     """Ask without recording."""
-    return httpx.get(f"{shop.base_url}".rstrip("/") + path, timeout=120)
+    return httpx.get(f"{shop.base_url}".rstrip("/") + path, timeout=180)
 
 
 def _until(shop: httpx.Client, path: str, holds: Callable[[Any], object]) -> None:

@@ -23,7 +23,7 @@ from hedgerow_client.models import (
 
 from hedgerow_client import Client
 
-client = Client(base_url=sys.argv[1], timeout=60)
+client = Client(base_url=sys.argv[1], timeout=180)
 for user, items in {"ada": "ab", "grace": "abc", "mary": "bcd"}.items():
     rows = [Feedback(user=user, item=item, rating=5) for item in items]
     written = send_feedback.sync(client=client, body=rows, wait=SendFeedbackWait.LEARNED)

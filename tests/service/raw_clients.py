@@ -1,6 +1,7 @@
 """Clients that send bytes as they like, and what they are told."""
 
 import json
+import re
 import socket
 from typing import Any
 
@@ -13,7 +14,7 @@ HELLO = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
 
 def sent(address: Address, *parts: bytes) -> bytes:
     """Send parts one by one until the server hangs up or all are sent; return its answer."""
-    with socket.create_connection(address, timeout=60) as client:
+    with socket.create_connection(address, timeout=180) as client:
         try:
             for part in parts:
                 client.sendall(part)
@@ -30,6 +31,20 @@ def received(client: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return b"".join(parts)
+
+
+def answered(client: socket.socket) -> bytes:
+    """Return one whole answer: its head and its body may arrive one after the other."""
+    got = b""
+    while not _is_whole(got) and (part := client.recv(65_536)):
+        got += part
+    return got
+
+
+def _is_whole(answer: bytes) -> bool:
+    head, end, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"^content-length: (\d+)", head.lower(), re.MULTILINE)
+    return bool(end) and len(body) >= (int(length[1]) if length else 0)
 
 
 def is_cut_off(client: socket.socket) -> bool:

@@ -142,6 +142,6 @@ def test_who_sends_too_much_is_slowed_down_and_refused_nothing(
 
 def test_closing_ends_a_request_that_waits_for_its_next_try() -> None:
     with Opened("sync", "http://127.0.0.1:1", retries=Retries(first_pause_s=30)) as client:
-        threading.Timer(0.1, client.close).start()
+        threading.Timer(1.0, client.close).start()
         with pytest.raises(errors.Unreachable):
             client.get_stats()

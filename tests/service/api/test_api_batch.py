@@ -91,7 +91,7 @@ def test_a_batch_leaves_in_parts(redis_url: str, namespace: str) -> None:
     users = [f"u{n}" for n in range(1_000)]
     with served(Settings(namespace=namespace), redis_url) as (host, port):
         url = f"http://{host}:{port}{BATCH}"
-        with httpx.stream("POST", url, json={"users": users}, timeout=60) as answer:
+        with httpx.stream("POST", url, json={"users": users}, timeout=180) as answer:
             assert answer.headers["transfer-encoding"] == "chunked"
             lines = [json.loads(line) for line in answer.iter_lines()]
     assert [one["user"] for one in lines] == users

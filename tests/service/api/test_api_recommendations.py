@@ -39,7 +39,8 @@ def test_without_a_model_popular_items_are_returned_with_a_reason(shop: Api) -> 
     slate = get(shop, RECOMMENDATIONS, k=3)
     assert items(slate) == ["i0", "i1", "i2"]
     assert slate["strategy"] == slate["model_version"] == "popular"
-    assert "retrain" in slate["reason"]
+    # the second, once the first snapshot of the online model is read, which has no items
+    assert "retrain" in slate["reason"] or "online has learned none" in slate["reason"]
     assert slate["user"] == "ada"
     assert slate["seen_through"] == slate["trained_through"]
 

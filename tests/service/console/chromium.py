@@ -18,7 +18,7 @@ from playwright.sync_api import (
 )
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE_MS = 30_000
+PATIENCE_MS = 120_000
 """A shared machine may take its time; nothing waits as long as that when all is well."""
 DESKTOP, PHONE = (1280, 860), (390, 844)
 REPORTS = """

@@ -44,7 +44,7 @@ def demo(clone: Path, port: int) -> Iterator[str]:
         yield url
     finally:
         os.killpg(process.pid, signal.SIGINT)
-        process.wait(60)
+        process.wait(180)
 
 
 def walk(url: str) -> list[tuple[str, float]]:
@@ -72,7 +72,7 @@ def walk(url: str) -> list[tuple[str, float]]:
         page.get_by_label("Seconds for the search of settings").fill("1")
         page.get_by_role("button", name="Train", exact=True).click()
         training = page.locator(".job", has_text="1 s for the search")
-        expect(training.get_by_text("succeeded")).to_be_visible(timeout=10 * PATIENCE_MS)
+        expect(training.get_by_text("succeeded")).to_be_visible(timeout=3 * PATIENCE_MS)
         note("a training has been watched to its end")
         visit.check()
     return done

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from service.processes.child import ServiceProcess
-from tests.service.console.chromium import PATIENCE_MS, PHONE, Visit, needs_chromium
+from tests.service.console.chromium import PHONE, Visit, needs_chromium
 
 pytestmark = [pytest.mark.flow, needs_chromium]
 
@@ -98,7 +98,7 @@ def test_a_training_is_watched_to_its_end(running: ServiceProcess, browser: Brow
         page.get_by_role("button", name="Train", exact=True).click()
         training = page.locator(".job")
         expect(training.get_by_role("progressbar")).to_be_visible()
-        expect(training.get_by_text("succeeded")).to_be_visible(timeout=4 * PATIENCE_MS)
+        expect(training.get_by_text("succeeded")).to_be_visible()
         expect(training.get_by_text("promoted")).to_be_visible()
         expect(page.get_by_role("button", name="Pin fbgd")).to_be_visible()
         visit.check_accessible()

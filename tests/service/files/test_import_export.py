@@ -35,7 +35,7 @@ def hedgerow(
         input=given,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=180,
         env=env,
     )
 

@@ -76,7 +76,7 @@ def pygorse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     room = tmp_path_factory.mktemp("room")
     with service(room, wait_timeout_ms=60_000, trainer=False) as running:
-        with httpx.Client(base_url=running.url, timeout=60) as client:
+        with httpx.Client(base_url=running.url, timeout=180) as client:
             client.post("/api/users", json=USERS).raise_for_status()
             client.post("/api/items", json=ITEMS).raise_for_status()
             # the catalogue in memory follows the store

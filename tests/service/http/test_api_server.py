@@ -66,14 +66,14 @@ def api_process(redis_url: str, namespace: str, log: Path) -> Iterator[tuple[str
     with log.open("wb") as out:
         process = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not answers(f"http://127.0.0.1:{port}/healthz"):
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
         yield f"http://127.0.0.1:{port}", process.pid
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(180)
 
 
 def answers(url: str) -> bool:
@@ -94,7 +94,7 @@ def test_a_server_that_stops_does_not_wait_for_streaming_clients(
 ) -> None:
     with api_process(redis_url, namespace, tmp_path / "api.log") as (url, pid):
         job = httpx.post(f"{url}/v1/retrain").json()["id"]
-        with httpx.stream("GET", f"{url}/v1/jobs/{job}/events", timeout=60) as watched:
+        with httpx.stream("GET", f"{url}/v1/jobs/{job}/events", timeout=180) as watched:
             lines = watched.iter_lines()
             assert next(lines) == "event: job"
             os.kill(pid, signal.SIGTERM)

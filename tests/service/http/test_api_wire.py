@@ -123,7 +123,7 @@ def test_a_body_of_empty_pieces_has_an_end(redis_url: str, namespace: str) -> No
         chunk = b"%x\r\n%b\r\n" % (len(empty), empty)
         sent = 0
         while not select.select([client], [], [], 0)[0]:
-            assert sent < 200_000, "the body goes on for ever"
+            assert sent < 5_000_000, "the body goes on for ever"
             with contextlib.suppress(ConnectionError):
                 client.sendall(chunk * 100)
             sent += 100
@@ -170,7 +170,7 @@ def test_lines_are_compressed_as_they_leave(redis_url: str, namespace: str) -> N
     users = [f"u{n}" for n in range(300)]
     with served(Settings(namespace=namespace), redis_url) as (host, port):
         url = f"http://{host}:{port}/v1/recommendations/batch"
-        with httpx.stream("POST", url, json={"users": users}, timeout=60) as answer:
+        with httpx.stream("POST", url, json={"users": users}, timeout=180) as answer:
             assert answer.headers["content-encoding"] == "gzip"
             assert "content-length" not in answer.headers
             lines = [json.loads(line)["user"] for line in answer.iter_lines()]
@@ -184,7 +184,7 @@ def test_head_is_where_get_is(redis_url: str, namespace: str) -> None:
     gets = sorted(route for method, route in ROLES if method == "GET")
     with (
         served(Settings(namespace=namespace), redis_url) as (host, port),
-        httpx.Client(base_url=f"http://{host}:{port}", timeout=60) as client,
+        httpx.Client(base_url=f"http://{host}:{port}", timeout=180) as client,
     ):
         client.put("/v1/items/some-item", json={}).raise_for_status()
         client.put("/v1/users/some-user", json={}).raise_for_status()

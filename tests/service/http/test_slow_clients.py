@@ -21,7 +21,7 @@ from service.settings import Settings
 from service.store.connection import connect
 from tests.api import Api, exchange, served
 from tests.server import PrivateServer, wait_until
-from tests.service.raw_clients import HELLO, Address, check_refused, is_cut_off, received
+from tests.service.raw_clients import HELLO, Address, answered, check_refused, is_cut_off, received
 
 SOON = {"header_s": 0.2, "body_s": 0.2}
 PUT = b"PUT /v1/items/a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -40,7 +40,7 @@ def limited(redis_url: str, *, proxies: str = "", **limits: Any) -> Iterator[Add
 
 
 def connected(address: Address, said: bytes = b"") -> socket.socket:
-    client = socket.create_connection(address, timeout=60)
+    client = socket.create_connection(address, timeout=180)
     client.sendall(said)
     return client
 
@@ -58,7 +58,7 @@ def test_a_silent_connection_is_closed_without_a_word(redis_url: str) -> None:
 
 def test_a_connection_may_not_rest_in_its_second_header(redis_url: str) -> None:
     with limited(redis_url, **SOON) as address, connected(address, HELLO + b"\r\n") as client:
-        assert b"200 OK" in client.recv(65_536)
+        assert b"200 OK" in answered(client)
         client.sendall(HELLO)
         check_refused(received(client), "too_slow")
 
@@ -89,7 +89,7 @@ def test_a_stream_may_pause_but_not_for_ever(redis_url: str) -> None:
 def test_the_rest_of_a_refused_body_is_not_read_for_ever(redis_url: str) -> None:
     request = b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000000\r\n\r\n"
     with limited(redis_url) as address, connected(address, request) as client:
-        assert client.recv(65_536).startswith(b"HTTP/1.1 404")
+        assert answered(client).startswith(b"HTTP/1.1 404")
         assert is_cut_off(client)
 
 
@@ -102,17 +102,17 @@ def test_who_waits_longest_makes_room_for_a_newcomer(redis_url: str) -> None:
             )
             assert n or idle[0].recv(1) == b""
         idle[15].sendall(HELLO + b"\r\n")
-        assert b"200 OK" in idle[15].recv(65_536)
+        assert b"200 OK" in answered(idle[15])
 
 
 def test_a_client_at_rest_is_not_closed_for_strangers(redis_url: str) -> None:
     with limited(redis_url, connections=16) as address, ExitStack() as stack:
         client = stack.enter_context(connected(address, HELLO + b"\r\n"))
-        assert b"200 OK" in client.recv(65_536)
+        assert b"200 OK" in answered(client)
         for _ in range(40):
             stack.enter_context(connected(address))
         client.sendall(HELLO + b"\r\n")
-        assert b"200 OK" in client.recv(65_536)
+        assert b"200 OK" in answered(client)
 
 
 def test_a_newcomer_is_refused_while_all_others_are_at_work(redis_url: str) -> None:
@@ -121,7 +121,7 @@ def test_a_newcomer_is_refused_while_all_others_are_at_work(redis_url: str) -> N
             client = stack.enter_context(connected(address, PUT + b"expect: 100-continue\r\n"))
             client.sendall(b"content-length: 1000\r\n\r\n")
             # the application asks for the body: this connection has its request
-            assert client.recv(65_536).startswith(b"HTTP/1.1 100")
+            assert answered(client).startswith(b"HTTP/1.1 100")
         with connected(address) as newcomer:
             problem = check_refused(received(newcomer), "too_many_connections")
         assert "HEDGEROW_LIMITS__CONNECTIONS" in problem["detail"]
@@ -136,7 +136,7 @@ def test_one_address_may_not_take_all_connections(redis_url: str) -> None:
             problem = check_refused(received(newcomer), "too_many_connections")
         assert "HEDGEROW_LIMITS__CONNECTIONS_PER_ADDRESS" in problem["detail"]
         mine[0].sendall(HELLO + b"\r\n")
-        assert b"200 OK" in mine[0].recv(65_536)
+        assert b"200 OK" in answered(mine[0])
 
 
 @pytest.mark.parametrize("more", [{}, {"count_loopback": True, "proxies": "10.0.0.0/8, 127.0.0.1"}])
@@ -144,7 +144,7 @@ def test_a_proxy_may_open_more(redis_url: str, more: dict[str, Any]) -> None:
     with limited(redis_url, connections_per_address=1, **more) as address, ExitStack() as stack:
         for _ in range(8):
             client = stack.enter_context(connected(address, HELLO + b"\r\n"))
-            assert b"200 OK" in client.recv(65_536)
+            assert b"200 OK" in answered(client)
 
 
 class Silent:
@@ -193,7 +193,7 @@ def test_a_client_that_never_reads_its_answer_must_go(redis_url: str) -> None:
         b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(lines)
     )
     one = {"connections_per_address": 1, "count_loopback": True}
-    with limited(redis_url, header_s=1, **one) as address, socket.socket() as client:
+    with limited(redis_url, header_s=5, **one) as address, socket.socket() as client:
         with connected(address, upload + lines) as uploading:
             assert b'"accepted":250' in received(uploading)
         # before it connects: the system may then send little ahead
@@ -245,17 +245,17 @@ def test_bodies_of_all_clients_have_one_bound(redis_url: str) -> None:
         while len(ready) < 3:
             ready, _, _ = select.select(clients, [], [], 60)
         for refused in ready:
-            head, _, body = refused.recv(65_536).partition(b"\r\n\r\n")
+            head, _, body = answered(refused).partition(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 503")
             problem = json.loads(body)
             assert problem["code"] == "overloaded"
             assert "HEDGEROW_LIMITS__BODY_BYTES_HELD" in problem["detail"]
         # small bodies are read all the same
         with connected(address, PUT + b"content-length: 2\r\n\r\n{}") as small:
-            assert b"200 OK" in small.recv(65_536)
+            assert b"200 OK" in answered(small)
         # what the first holds becomes free once it is answered
         for first in set(clients) - set(ready):
             first.sendall(b" " * 99_998 + b"}")
-            assert b"200 OK" in first.recv(65_536)
+            assert b"200 OK" in answered(first)
         with connected(address, half + b" " * 99_998 + b"}") as big:
-            assert b"200 OK" in big.recv(65_536)
+            assert b"200 OK" in answered(big)

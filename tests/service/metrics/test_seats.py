@@ -194,7 +194,7 @@ def test_a_series_that_a_full_disk_has_no_room_for_harms_no_other(
 def in_little_room(folder: Path, program: str, room: int) -> str:
     """Run a program whose files may grow by ``room`` bytes only; return all that it says."""
     words = [sys.executable, "-c", program, str(folder), str(room)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

@@ -61,7 +61,7 @@ def test_a_killed_role_is_restarted_and_nothing_is_lost(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
             wait_until(partial(is_gone, pid))
             sequence = client.post("/v1/ratings", RATING | {"item": item})["sequence"]
-            client.wait_until_learned(sequence, 20.0)
+            client.wait_until_learned(sequence)
         history = client.get("/v1/users/ada/ratings")["items"]
         assert sorted(event["item"] for event in history) == ["a", "b", "c", "d"]
     assert '"detail": "ended by SIGKILL; it is started again"' in running.log.read_text()
@@ -118,7 +118,7 @@ def refusal(*arguments: str, **environment: str) -> str:
         text=True,
         check=False,
         env=os.environ | environment,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

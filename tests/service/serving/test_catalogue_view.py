@@ -26,6 +26,7 @@ from service.store.connection import connect_async
 from service.store.identity.survey import survey
 from service.store.keys import NamespaceKeys
 from tests.api import Api
+from tests.server import DEADLINE_S
 
 NOON = 1_795_003_200_000
 """2026-11-18T12:00:00Z."""
@@ -50,7 +51,7 @@ class World:
 
     async def see(self, condition: Callable[[Catalogued], object]) -> Catalogued:
         """Wait until the view shows it."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(DEADLINE_S):
             while not self.view.ready or not condition(self.view.current):  # noqa: ASYNC110 - its only sign
                 await asyncio.sleep(0.002)
         return self.view.current
@@ -269,7 +270,7 @@ def test_an_unexpected_failure_is_logged_and_the_view_goes_on(
             await w.client.set(w.keys.catalogue_changes, b"")
             with capture_logs() as logged:
                 w.view.start()
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(DEADLINE_S):
                     while not logged:  # noqa: ASYNC110 - a list says nothing when it grows
                         await asyncio.sleep(0.01)
                 assert not w.view.ready
@@ -301,7 +302,7 @@ def test_a_process_is_not_ready_until_it_knows_what_is_hidden(api: Api) -> None:
 
 
 async def _hidden(api: Api) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(DEADLINE_S):
         while api.runtime.view.current.mask(NOON, 1)[0]:  # noqa: ASYNC110 - its only sign
             await asyncio.sleep(0.002)
 

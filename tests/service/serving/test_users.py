@@ -20,6 +20,7 @@ from service.store.connection import AsyncClient, connect, connect_async
 from service.store.keys import PartitionKeys
 from service.store.namespace import open_namespace
 from service.store.profiles.history_record import records
+from tests.server import DEADLINE_S
 
 Story = Callable[[Users, AsyncClient, PartitionKeys], Awaitable[None]]
 
@@ -39,7 +40,7 @@ def run(redis_url: str, name: str, story: Story, most_bytes: int = 1 << 20) -> N
                 RowLayout.of(configs.online_config(settings, namespace)),
                 most_bytes,
             )
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(DEADLINE_S):
                 await story(users, client, PartitionKeys(name, 0))
 
     asyncio.run(told())

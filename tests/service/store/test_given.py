@@ -166,7 +166,7 @@ def test_who_waits_for_a_server_that_loads_its_files_ends_when_told_to(
             wait_until(lambda: "store_loading" in log.read_text())
             process.send_signal(signal.SIGTERM)
             # as by Ctrl-C: a process that handles no SIGTERM ignores it in a container
-            assert process.wait(timeout=30) == 130
+            assert process.wait(timeout=180) == 130
         finally:
             end_process(process)
         assert says_loading(admin), "the server was ready too early for this test"

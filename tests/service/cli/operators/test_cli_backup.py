@@ -88,7 +88,7 @@ def test_a_reader_that_ends_early_is_told_in_one_line(environment, reader: str):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
         env=os.environ | environment,
     )
     assert done.returncode == 2, done.stderr
@@ -104,7 +104,7 @@ def test_standard_output_on_a_full_disk_is_told_in_one_line(environment):
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            timeout=60,
+            timeout=180,
             env=os.environ | environment,
         )
     assert done.returncode == 2
@@ -154,7 +154,7 @@ def test_a_backup_is_verified_as_it_arrives(environment, folder):
 
     def verified(given: bytes) -> tuple[int, dict[str, object]]:
         command = [*COMMAND, "verify", "-", "--json"]
-        done = subprocess.run(command, input=given, capture_output=True, check=False, timeout=60)
+        done = subprocess.run(command, input=given, capture_output=True, check=False, timeout=180)
         return done.returncode, json.loads(done.stdout)
 
     code, told = verified(content)

@@ -13,6 +13,7 @@ from service.store.identity.survey import survey
 from service.store.keys import PartitionKeys
 from service.store.log.changes import ChangeFollower
 from service.store.log.codec import AWAITED_ANSWER, DUPLICATE, LEARNED
+from tests.server import DEADLINE_S
 
 
 class Heard:
@@ -36,7 +37,7 @@ async def following(
         follower = ChangeFollower(client, namespace, 1)
         follower.start(*listeners)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(DEADLINE_S):
                 yield follower, client
         finally:
             await follower.close()
@@ -124,7 +125,7 @@ def test_an_unexpected_failure_is_logged_and_the_feed_goes_on(
             await client.hset(keys.state, "watermark", "nonsense")  # type: ignore[misc]
             with capture_logs() as logged:
                 async with following(redis_url, namespace) as (follower, _):
-                    async with asyncio.timeout(20):
+                    async with asyncio.timeout(DEADLINE_S):
                         while not logged:  # noqa: ASYNC110 - a list says nothing when it grows
                             await asyncio.sleep(0.01)
                     await client.hset(keys.state, "watermark", 5)  # type: ignore[misc]

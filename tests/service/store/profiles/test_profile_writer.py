@@ -72,7 +72,7 @@ def test_rows_of_one_commit_arrive_as_they_were(client, keys):
 
 @pytest.mark.parametrize("hangs", [False, True])
 def test_a_commit_whose_reply_is_lost_happens_once(proxy, client, keys, hangs):
-    with connect(proxy.url, role="test", timeout_s=0.3) as lossy:
+    with connect(proxy.url, role="test", timeout_s=2.0) as lossy:
         writer = writer_of(lossy, keys)
         writer.commit(commit_of(0, 1))
         proxy.hangs, proxy.loses = hangs, lambda request: b"EXEC" in request
