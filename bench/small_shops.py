@@ -102,6 +102,9 @@ class Source:
     def documents(self, users: list[str]) -> list[Body]:
         return [{} for _ in users]
 
+    def contexts(self, users: list[str]) -> list[bytes]:
+        return [b"" for _ in users]
+
     def item_documents(self) -> Iterator[list[Body]]:
         yield cast("list[Body]", self._bodies)
 

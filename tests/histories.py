@@ -9,6 +9,7 @@ from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.namespace import Namespace, open_namespace
 from service.store.partitions import partition_of
+from service.store.profiles.contexts import packed_entry
 from service.store.profiles.history_record import records
 
 START_MS = 1_763_000_000_000
@@ -21,6 +22,8 @@ class Record:
     value: float = 5.0
     kind: int = 0
     time_ms: int = START_MS
+    context: str = ""
+    """As in the log: ``device=phone``."""
 
 
 def store_histories(client, settings: Settings, told: Iterable[Record]) -> Namespace:
@@ -59,6 +62,9 @@ def _store(client, keys: PartitionKeys, told: list[Record]) -> None:
     for user, at in by_user.items():
         pipe.append(keys.history(user), packed[at].tobytes())
         pipe.zadd(keys.users, {user: 0})
+        said = [packed_entry(first + n, told[n].context.encode()) for n in at if told[n].context]
+        if said:
+            pipe.append(keys.contexts(user), b"".join(said))
     pipe.hset(keys.state, "watermark", first - 1 + len(told))
     pipe.execute()
 
@@ -78,6 +84,32 @@ def world(
     return [
         Record(user, item, value, time_ms=start_ms + 60_000 * at)
         for at, (user, item, value) in enumerate(told[i] for i in rng.permutation(len(told)))
+    ]
+
+
+def on_devices(
+    *, users: int = 300, items: int = 80, each: int = 20, seed: int = 0, matters: bool = True
+) -> list[Record]:
+    """Return users of four tastes with a phone and a television.
+
+    Every second item is taken mostly on one of the two, unless that does not matter.
+    """
+    rng, devices = np.random.default_rng(seed), ("phone", "tv")
+    told = []
+    for user in range(users):
+        own = np.arange(items) // 4 % 4 == user % 4
+        left = np.where(own, 12.0, 1.0) / (1 + np.arange(items) // 16)
+        for step in range(each):
+            device, likely = int(rng.integers(2)), left.copy()
+            if matters:
+                bound = np.arange(items) % 2 == 0
+                likely[bound] *= np.where(np.arange(items)[bound] // 2 % 2 == device, 6.0, 0.1)
+            item = int(rng.choice(items, p=likely / likely.sum()))
+            left[item] = 0.0
+            told.append((step, user, item, f"device={devices[device]}"))
+    return [
+        Record(f"u{user:04d}", item, time_ms=START_MS + 60_000 * at, context=context)
+        for at, (_, user, item, context) in enumerate(sorted(told))
     ]
 
 

@@ -39,6 +39,7 @@ def families_that_rank(*, ordered: bool = True, described: bool = False) -> list
         if family.strategy in counted
         or (
             family.trained
+            and not family.reads_context
             and not family.reads_user_features
             and (described or not family.reads_item_features)
             and (ordered or not family.reads_order)

@@ -47,6 +47,8 @@ class Asker(Struct, frozen=True, eq=False):
     """The user's row of the online model; None: there is none, or no ranker needs it."""
     features: Mapping[str, F32] = msgspec.field(default_factory=dict)
     """The asker's feature vector by version, for models that read users' features."""
+    context: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Where the list is shown: names and texts as clients say them."""
     unknown: str = "nothing that the model could use is known of this user yet"
     """The reason that an answer gives if the rankers do not know the asker."""
 

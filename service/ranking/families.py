@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from core.batch.autoregression import config as autoregression
 from core.batch.content import config as content
 from core.batch.fbgd import config as fbgd
+from core.batch.here import config as here
 from core.batch.neighbours import config as neighbours
 from core.batch.ocmf import config as ocmf
 from core.labels import config as labels
@@ -39,6 +40,7 @@ from service.ranking.strategies import (
 )
 from service.ranking.trained.content import read_content
 from service.ranking.trained.fold_in import read_fold_in
+from service.ranking.trained.here import read_here
 from service.ranking.trained.labelled import read_labelled
 from service.ranking.trained.neighbours import read_neighbours
 from service.ranking.trained.sequence import read_sequence
@@ -199,6 +201,17 @@ FAMILIES: Families = table(
             judged=False,
             reads_history=False,
             serves_without_history=True,
+        ),
+        Family(
+            strategy="here",
+            number=13,
+            title="Liked here",
+            about="Lists what people like in the context of the request, such as a device.",
+            recipes=here.RECIPES,
+            read=read_here,
+            reads_history=False,
+            serves_without_history=True,
+            reads_context=True,
         ),
     )
 )

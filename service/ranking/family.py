@@ -94,11 +94,18 @@ class Family:
     """Whether the follower judges it; a family whose share shrinks with the history needs none."""
     reads_user_features: bool = False
     reads_item_features: bool = False
+    reads_context: bool = False
+    """Whether it ranks by where the list is shown; it is trained with where events happened."""
     only_places: bool = False
     """Whether it serves to place new items alone and takes no part in mixtures, unless a training
     found that it adds to the others (see ``ADDS``)."""
     reads_later_items: bool = False
     """Whether it ranks items that were added after its training, by their documents."""
+
+    @property
+    def only_reads_features(self) -> bool:
+        """Whether its models know people by their features alone."""
+        return self.trained and not (self.reads_history or self.reads_context)
 
     @property
     def places_items(self) -> bool:

@@ -91,7 +91,8 @@ class Ranker(ABC):
     features: Sequence[str] = ()
     """Names of the user features that it was trained with."""
     signals: Sequence[str] = SIGNALS
-    """Names of the columns of ``signals_of``; the first orders items as the ranker does."""
+    """Names of the columns of ``signals_of``; the first orders items as the ranker does, for a
+    ranker by context those that are equally popular."""
     only_places = False
     """Whether it takes no part in mixtures: it serves to place new items, or where it is named."""
     keeps_heads = False

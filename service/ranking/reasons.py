@@ -117,6 +117,8 @@ def unknown(
         return "no item of `history` is known here: GET /v1/items lists those that are"
     if named is not None and named.family.reasons.unknown:
         return named.family.reasons.unknown
+    if named is not None and named.family.reads_context:
+        return f"{named.strategy} knows contexts that its training has seen: send a `context`"
     if (
         named is not None
         and named.family.trained
@@ -128,7 +130,7 @@ def unknown(
     if features:
         if feature_readers:
             return f"no active model reads these features: {_reads(feature_readers[0])}"
-        by_features = _those(lambda family: not family.reads_history and family.trained)
+        by_features = _those(lambda family: family.only_reads_features)
         return f"no active model reads these features: train one with {_training(by_features[0])}"
     if own.seen.size:
         return INDIFFERENT

@@ -167,9 +167,12 @@ class Stack(Struct, frozen=True, eq=False):
         return StackList(found, made, whole, chosen)
 
     def _may_use_heads(self, asker: Asker, pool: Pool, n: int) -> bool:
-        # a cached head stands until the history changes; features may change before
+        # a cached head stands until the history changes, whatever features and contexts come; a
+        # ranker by contexts is only in the stack of a request whose context it knows
         by_features = any(ranker.version in asker.features for ranker in self.rankers)
-        return not by_features and pool.reopened is not None and asker.may_use_heads(pool, n)
+        by_context = any(ranker.family.reads_context for ranker in self.rankers)
+        alone = not (by_features or by_context)
+        return alone and pool.reopened is not None and asker.may_use_heads(pool, n)
 
     def _standing(self, head: StackHead, pool: Pool) -> StackHead | None:
         """Return what a cached head may still answer; None: it must be made again."""

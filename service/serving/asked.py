@@ -34,6 +34,8 @@ class Asked(Struct, frozen=True):
     """The history of an anonymous asker; it is not stored."""
     unknown: Sequence[str] = ()
     """Items of that history that nothing was ever said of."""
+    context: Mapping[str, str] = {}
+    """Where the list is shown."""
     features: Mapping[str, Any] | None = None
     """Features of the asker; None: use those in the user's document."""
     exclude: Sequence[str] = ()

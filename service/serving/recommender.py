@@ -91,6 +91,7 @@ class Recommender:
             heads=heads,
             warmed=known.warmed,
             row=now.row,
+            context=asked.context,
         )
         readers = heard(lineup.feature_readers, asker, wanted.model)
         if readers:

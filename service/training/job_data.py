@@ -37,6 +37,7 @@ def read_for(
         with_items=any(family.reads_item_features for family in families),
         with_ratings=any(family.predicts_stars for family in families),
         with_order=with_order or any(family.reads_order for family in families),
+        with_contexts=any(family.reads_context for family in families),
         until_ms=now_ms() + int(1_000 * settings.future_tolerance_s),
         on_progress=on_share,
     )

@@ -10,7 +10,7 @@ from service.ranking.families import FAMILIES
 from service.ranking.strategies import DEFAULT_RECIPE
 
 ROOT = Path(__file__).parents[2]
-WORDS = {"popular", "online", "ordinal", "neighbours", "next", "sequence", "content"}
+WORDS = {"popular", "online", "ordinal", "neighbours", "next", "sequence", "content", "here"}
 """Families whose names are words with other meanings too, such as settings, verbs and arrays."""
 NAMES = {"model", "strategy"}
 """Where a text is the name of a family, even if it is one of the words."""

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from core import popularity
 from core.batch.content.encoder import Described, DocumentEncoder
+from core.batch.here.likes import ContextLikes
 from core.batch.preferences import preferences
 from core.features import Column, FeatureEncoder
 from core.interactions import Interactions, from_pairs
@@ -76,10 +77,11 @@ class Case:
         return read(self.family, mapped(self.snapshot.manifest, stored))
 
     def asker(self, liked: list[int], disliked: list[int] = [], kind: str | None = "1") -> Asker:  # noqa: B006
-        """Return somebody with a history, an online row, and features unless kind is None."""
+        """Return somebody with a history and an online row; features and context need a kind."""
         asker = Asker(read_history(history(liked, disliked)), row=user_row() if liked else None)
         features = {} if kind is None else feature_vectors([self.ranker], {"kind": kind})
-        return msgspec.structs.replace(asker, features=features)
+        context = {} if kind is None else {"device": kind}
+        return msgspec.structs.replace(asker, features=features, context=context)
 
 
 def read(family: Family, snapshot: Snapshot) -> Ranker:
@@ -189,8 +191,17 @@ def material() -> Material:
     steps = steps_of(users, liked.item_ix, order, n_users=n_users, n_items=N_ITEMS)
     items = item_kinds(N_ITEMS)
     described = Described(DocumentEncoder(KINDS), items)
+    # the first twin is liked where the second is, like all else mostly on a device of its kind
+    device = np.where(order < 0.7, liked.item_ix % 4, (users + liked.item_ix) % 4).astype(np.int32)
+    said = tuple(("device", str(n)) for n in range(4))
     return Material(
-        liked, features, item_features=items, described=described, rated=rated, steps=steps
+        liked,
+        features,
+        item_features=items,
+        described=described,
+        rated=rated,
+        steps=steps,
+        contexts=ContextLikes(N_ITEMS, said, device, liked.item_ix),
     )
 
 

@@ -462,7 +462,7 @@ export class Operations {
    * prepared first. A roll-back never waits.
    *
    * @param {object} [options]
-   * @param {"fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content"} [options.strategy] Only the models of this strategy.
+   * @param {"fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | "here"} [options.strategy] Only the models of this strategy.
    * @param {number} [options.limit] Maximum number of entries on the page.
    * @param {string} [options.cursor] `next_cursor` of the page before.
    * @returns {Promise<types.Models>}
@@ -475,7 +475,7 @@ export class Operations {
    * Go over all pages of `listModels`, row by row.
    *
    * @param {object} [options]
-   * @param {"fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content"} [options.strategy] Only the models of this strategy.
+   * @param {"fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | "here"} [options.strategy] Only the models of this strategy.
    * @param {number} [options.limit] Maximum number of entries on the page.
    * @returns {AsyncGenerator<types.Model, void, void>}
    */
@@ -969,7 +969,7 @@ export class Operations {
    * @param {string} [options.cursor] `next_cursor` of the page before, the rest unchanged.
    * @param {string} [options.category] Only items of this category.
    * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
-   * @param {"content" | "exmlds" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending"} [options.model] The strategy that ranks; by default the best.
+   * @param {"content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending"} [options.model] The strategy that ranks; by default the best.
    * @param {number} [options.blend] Share of the online model in the score, 0 to 1.
    * @param {number} [options.diversity] 0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k` are at most 1000 together.
    * @param {number} [options.max_per_category] Maximum number of items of one category in an answer. With it `offset` and `k` are at most 1000 together.
@@ -978,7 +978,7 @@ export class Operations {
    * @param {string} [options.min_sequence] Answer only once this `sequence` is learned: read your own writes.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
-   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Its `rec_id` carries it, so that feedback to the list counts there.
+   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
    * @returns {Promise<types.Slate>}
    */
   recommend(user, options = {}) {
@@ -993,7 +993,7 @@ export class Operations {
    * @param {number} [options.k] Maximum number of items; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together.
    * @param {string} [options.category] Only items of this category.
    * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
-   * @param {"content" | "exmlds" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending"} [options.model] The strategy that ranks; by default the best.
+   * @param {"content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending"} [options.model] The strategy that ranks; by default the best.
    * @param {number} [options.blend] Share of the online model in the score, 0 to 1.
    * @param {number} [options.diversity] 0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k` are at most 1000 together.
    * @param {number} [options.max_per_category] Maximum number of items of one category in an answer. With it `offset` and `k` are at most 1000 together.
@@ -1002,7 +1002,7 @@ export class Operations {
    * @param {string} [options.min_sequence] Answer only once this `sequence` is learned: read your own writes.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
-   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Its `rec_id` carries it, so that feedback to the list counts there.
+   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
    * @returns {AsyncGenerator<types.SlateItem, void, void>}
    */
   iterateRecommendations(user, options = {}) {

@@ -44,7 +44,7 @@ export interface ArmParameters {
   /** Maximum number of items of one category. */
   max_per_category?: number | null;
   /** The strategy that ranks. */
-  model?: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "online" | "mixture" | "popular" | "trending" | "next" | "sequence" | "neighbours" | "content" | "latest" | null;
+  model?: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "online" | "mixture" | "popular" | "trending" | "next" | "sequence" | "neighbours" | "content" | "latest" | "here" | null;
 }
 
 /** An arm, and what followed its lists. */
@@ -151,7 +151,7 @@ export interface BatchBody {
   candidates?: Array<string> | null;
   /** Only items of this category. */
   category?: string | null;
-  /** Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so that feedback to the list counts there. */
+  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there. */
   context?: Record<string, string>;
   /** Not here: send the `next_cursor` of a line to POST /v1/recommendations, with its `user` and the rest unchanged. */
   cursor?: string | null;
@@ -174,7 +174,7 @@ export interface BatchBody {
   /** Answer only once this `sequence` is learned: read your own writes. */
   min_sequence?: string | null;
   /** The strategy that ranks; by default the best. */
-  model?: "content" | "exmlds" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
+  model?: "content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
   /** Items to skip; not together with `cursor`; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together. */
   offset?: number;
   /** One line of the answer for each. */
@@ -907,7 +907,7 @@ export interface Model {
   /** The first 12 characters of `version`: they are enough wherever a version is asked for. */
   short_version: string | null;
   /** The family of the recipe: lists ask for it as `model`. */
-  strategy: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content";
+  strategy: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | "here";
   /** The name of the strategy for people. */
   title: string;
   /** The last events that it was trained on. */
@@ -1177,7 +1177,7 @@ export interface RankBody {
   candidates: Array<string>;
   /** Only items of this category. */
   category?: string | null;
-  /** Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so that feedback to the list counts there. */
+  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there. */
   context?: Record<string, string>;
   /** `next_cursor` of the page before, the rest unchanged. */
   cursor?: string | null;
@@ -1204,7 +1204,7 @@ export interface RankBody {
   /** Answer only once this `sequence` is learned: read your own writes. */
   min_sequence?: string | null;
   /** The strategy that ranks; by default the best. */
-  model?: "content" | "exmlds" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
+  model?: "content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
   /** Items to skip; not together with `cursor`; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together. */
   offset?: number;
   /** The user's id. */
@@ -1344,7 +1344,7 @@ export interface RecommendationBody {
   candidates?: Array<string> | null;
   /** Only items of this category. */
   category?: string | null;
-  /** Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so that feedback to the list counts there. */
+  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there. */
   context?: Record<string, string>;
   /** `next_cursor` of the page before, the rest unchanged. */
   cursor?: string | null;
@@ -1371,7 +1371,7 @@ export interface RecommendationBody {
   /** Answer only once this `sequence` is learned: read your own writes. */
   min_sequence?: string | null;
   /** The strategy that ranks; by default the best. */
-  model?: "content" | "exmlds" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
+  model?: "content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
   /** Items to skip; not together with `cursor`; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together. */
   offset?: number;
   /** The user's id. */
@@ -1428,7 +1428,7 @@ export interface Retrain {
    * those of the settings.
    */
   budget_s?: number | null;
-  /** `fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds`, `ordinal`, `sequence`, `neighbours` or `content`; null trains all that are worth it. */
+  /** `fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds`, `ordinal`, `sequence`, `neighbours`, `content` or `here`; null trains all that are worth it. */
   model?: string | null;
   /**
    * Settings of the recipe that you choose; the others are searched. Without `model` they are
@@ -1442,7 +1442,7 @@ export interface Retrain {
 /** What to roll back. */
 export interface RollBack {
   /** Needed when models of several strategies are active. */
-  strategy?: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | null;
+  strategy?: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | "here" | null;
   /** For those who read `GET /v1/models/changes` later. */
   why?: string;
 }
@@ -1472,7 +1472,7 @@ export interface ScheduleBody {
    * one job.
    */
   drift?: number | null;
-  /** `fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds`, `ordinal`, `sequence`, `neighbours` or `content`; null trains all that are worth it. */
+  /** `fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds`, `ordinal`, `sequence`, `neighbours`, `content` or `here`; null trains all that are worth it. */
   model?: string | null;
   /** Settings of the recipe that you choose; the others are searched. */
   parameters?: Record<string, any>;
@@ -1543,7 +1543,7 @@ export interface SimilarUsers {
   /** The 12 digits of it that click-through shows; null without a model. */
   short_version: string | null;
   /** The strategy of the model. */
-  strategy: "content" | "exmlds" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
+  strategy: "content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
   /** The last events that the model was trained on. */
   trained_through: string | null;
   /** The user that was asked for. */
@@ -1584,7 +1584,7 @@ export interface Slate {
   /** The 12 digits of it that `rec_id` holds and click-through shows; null without a model. */
   short_version: string | null;
   /** The strategy that made the list. */
-  strategy: "content" | "exmlds" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending";
+  strategy: "content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending";
   /** The name of the strategy for people. */
   title: string;
   /** The last events that its models were trained on. */
@@ -1614,7 +1614,7 @@ export interface SlateItem {
    * The ranker that adds most to its score; `explore`: it is new and gets its first showings, and
    * its score says how well it fits the user (0: as well as others).
    */
-  strategy: "content" | "exmlds" | "explore" | "fbgd" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending";
+  strategy: "content" | "exmlds" | "explore" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending";
 }
 
 /** Click-through of the slates of one model. */
@@ -1741,7 +1741,7 @@ export interface Topics {
    */
   short_version: string | null;
   /** The strategy of the model. */
-  strategy: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | null;
+  strategy: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | "here" | null;
   /** The one that most people like first; none without a model. */
   topics: Array<Topic>;
   /** The last events that the model was trained on. */
@@ -1919,7 +1919,7 @@ export interface UserTopics {
    */
   short_version: string | null;
   /** The strategy of the model. */
-  strategy: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | null;
+  strategy: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | "here" | null;
   /** Those with a share, the largest first. */
   topics: Array<UserTopic>;
   /** The last events that the model was trained on. */

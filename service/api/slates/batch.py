@@ -158,6 +158,7 @@ def _asking(body: BatchBody) -> Callable[[str], tuple[Asked, bytes]]:
             exclude_seen=body.exclude_seen,
             category=body.category,
             filter=body.filter,
+            context=body.context,
         )
         shape = shape_of(msgspec.structs.replace(alone, user=user))
         return asked, list_name("recommendations", user, shape)

@@ -1,6 +1,6 @@
 """Recommend items to a user or to an anonymous asker, or put candidates in order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from fastapi import APIRouter
@@ -95,10 +95,11 @@ async def recommend(request: Request) -> Response:
         exclude_seen=query.exclude_seen,
         category=query.category,
         filter=query.filter,
+        context=read.context,
         after=position(of, query),
     )
     answer, slate = await _slate(request, asked, of, query, read.fields)
-    slate.take_part(holds, read.context)
+    slate.take_part(holds, read.packed_context)
     body = encoded(slate)
     plain = query.min_sequence is None and not read.fields
     if answer.standing is not None and plain and len(given) <= LONGEST:
@@ -153,7 +154,8 @@ class _Query(Struct, frozen=True):
     exclude: Sequence[str]
     fields: Sequence[str]
     shape: bytes
-    context: bytes
+    context: Mapping[str, str]
+    packed_context: bytes
 
 
 def _read(query: bytes) -> _Query:
@@ -165,13 +167,15 @@ def _parsed(given: bytes) -> _Query:
     query = read_query(given, RecommendationQuery)
     check_variety("query", query, None)
     exclude = checked_ids("exclude", names(query.exclude))
+    context = context_in_query(query.context)
     return _Query(
         query=query,
         wanted=wanted_of(query),
         exclude=exclude,
         fields=field_names(query.fields),
         shape=shape_of(query),
-        context=context_in_query(query.context),
+        context=context,
+        packed_context=context_in("query", context),
     )
 
 
@@ -200,6 +204,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         exclude_seen=body.exclude_seen,
         category=body.category,
         filter=body.filter,
+        context=body.context,
         after=position(of, body, "body"),
     )
     _, slate = await _slate(request, asked, of, body, body.fields)

@@ -170,8 +170,9 @@ class RecommendationQuery(Ranking, frozen=True, kw_only=True):
     context: Annotated[
         str,
         Meta(
-            description="Where the list is shown: `device=phone,page=home`. Its `rec_id` carries "
-            "it, so that feedback to the list counts there."
+            description="Where the list is shown: `device=phone,page=home`. Once a model of `here` "
+            "is active, the list fits it. Its `rec_id` carries it, so that feedback to the list "
+            "counts there."
         ),
     ] = ""
 
@@ -199,8 +200,9 @@ FieldNames = Annotated[
 Where = Annotated[
     Context,
     Meta(
-        description='Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so '
-        "that feedback to the list counts there."
+        description='Where the list is shown: `{"device": "phone"}`. Once a model of `here` is '
+        "active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts "
+        "there."
     ),
 ]
 
@@ -295,15 +297,15 @@ def context_in(where: str, context: Mapping[str, str]) -> bytes:
     return packed_context(context)
 
 
-def context_in_query(text: str) -> bytes:
-    """*Same as* ``context_in``, of a query: ``device=phone,page=home``."""
+def context_in_query(text: str) -> dict[str, str]:
+    """Return the context of a query, ``device=phone,page=home``; refuse what is written wrong."""
     pairs = [pair.partition("=") for pair in text.split(",") if pair]
     context = {name: said for name, _, said in pairs}
     if not all(equals for _, equals, _ in pairs):
         refuse("query", "context", "write names and texts, such as device=phone,page=home")
     if len(context) < len(pairs):
         refuse("query", "context", "give each name once")
-    return context_in("query", context)
+    return context
 
 
 def check_variety(where: str, ranking: Ranking, candidates: Sequence[str] | None) -> None:

@@ -14,7 +14,8 @@ from service.errors import Misconfigured
 from service.ranking.strategies import meant
 
 RECIPES = (
-    "fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq, exmlds, ordinal, sequence, neighbours or content"
+    "fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq, exmlds, ordinal, sequence, neighbours, content "
+    "or here"
 )
 """All recipes in words; their table loads numba, which this verb does not need."""
 LONGEST_BUDGET_S = 3_600.0

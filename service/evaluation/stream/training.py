@@ -35,7 +35,8 @@ PARTITION = 0
 
 def trainable() -> list[Strategy]:
     """Return the families that learn from events alone."""
-    return [f.strategy for f in FAMILIES.values() if f.trained and not f.reads_item_features]
+    known = (family for family in FAMILIES.values() if not family.reads_context)
+    return [one.strategy for one in known if one.trained and not one.reads_item_features]
 
 
 USUAL = tuple(name for name in trainable() if not FAMILIES[name].reads_user_features)
@@ -66,6 +67,10 @@ class PastHistories:
     def documents(self, users: list[str]) -> list[Body]:
         """Return empty documents: a file of events has none."""
         return [{} for _ in users]
+
+    def contexts(self, users: list[str]) -> list[bytes]:
+        """Return nothing: a file of events does not say where they happened."""
+        return [b"" for _ in users]
 
     def item_documents(self) -> Iterator[list[Body]]:
         """Yield empty documents."""

@@ -51,6 +51,8 @@ class Sighting:
     extra: bool = False
     """Whether it is no part of a uniform sample, but was chosen for its short history: it teaches
     the weights, and no figure counts it."""
+    context: bytes = b""
+    """Where it happened, as in the log."""
 
 
 class Inbox:
@@ -120,6 +122,7 @@ class Inbox:
                 user_row=self._users.table.rows[batch.slots[user]].copy(),
                 view=view,
                 extra=is_extra,
+                context=backlog.contexts.get(backlog.at + position, b""),
             )
             with self._guard:
                 self._waiting.append(sighting)

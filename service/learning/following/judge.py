@@ -41,6 +41,7 @@ from service.ranking.untrained.state import rankers_of
 from service.settings import Settings
 from service.store.catalogue.columns import Catalogued
 from service.store.clock import now_ms
+from service.store.profiles.contexts import context_of
 from service.store.profiles.histories import Numbers, Records
 from service.store.profiles.history_record import columns
 
@@ -189,7 +190,11 @@ def rank(items: I32, item: int) -> int:
 
 def _asker(lineup: Lineup, known: Preferences, sighting: Sighting, stored: StoredUser) -> Asker:
     has_rated = sighting.user_row[COUNT] > 0.0
-    asker = Asker(preferences=known, row=sighting.user_row if has_rated else None)
+    asker = Asker(
+        preferences=known,
+        row=sighting.user_row if has_rated else None,
+        context=context_of(sighting.context.decode(errors="replace")),
+    )
     readers = heard(lineup.feature_readers, asker) if stored.features else []
     if not readers:
         return asker

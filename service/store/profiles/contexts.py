@@ -6,7 +6,7 @@ commit append entries and drop those whose event leaves the history, see ``commi
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 BYTES_KEPT = 120_000
 """Most bytes of a user, as many as a full history has by default; the oldest entries go first."""
@@ -31,13 +31,22 @@ def read_contexts(packed: bytes | None) -> Contexts:
     >>> read_contexts(packed_entry(7, b"device=phone"))
     {7: {'device': 'phone'}}
     """
-    found, at, packed = {}, 0, packed or b""
+    return {
+        sequence: context_of(text.decode(errors="replace")) for sequence, text in entries_of(packed)
+    }
+
+
+def entries_of(packed: bytes | None) -> Iterator[tuple[int, bytes]]:
+    """Yield the sequence of each event and the text of its context, as in the log.
+
+    >>> list(entries_of(packed_entry(7, b"device=phone")))
+    [(7, b'device=phone')]
+    """
+    at, packed = 0, packed or b""
     while at + _HEAD.size <= len(packed):
         low, high, size = _HEAD.unpack_from(packed, at)
-        text = packed[at + _HEAD.size : at + _HEAD.size + size].decode(errors="replace")
-        found[low | high << 32] = context_of(text)
         at += _HEAD.size + size
-    return found
+        yield low | high << 32, packed[at - size : at]
 
 
 def context_of(text: str) -> dict[str, str]:

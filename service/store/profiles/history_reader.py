@@ -18,6 +18,7 @@ from service.store.catalogue.reader import CatalogueReader
 from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items, read_state
 from service.store.namespace import Namespace
+from service.store.partitions import partition_of
 from service.store.profiles.generation import users_of
 from service.store.profiles.histories import is_live
 from service.store.profiles.history_record import sequences
@@ -74,6 +75,14 @@ class HistoryReader:
     def documents(self, users: list[str]) -> list[Body]:
         """Return the body of each user's document, empty if there is none."""
         return self._catalogue.users(users)
+
+    def contexts(self, users: list[str]) -> list[bytes]:
+        """Return where the events of each user happened, packed as in ``contexts``."""
+        found = dict.fromkeys(users, b"")
+        for partition, keys in enumerate(self._partitions):
+            own = [user for user in users if partition_of(user, len(self._partitions)) == partition]
+            found |= zip(own, HistoryStore(self._client, keys).contexts(own), strict=True)
+        return [*found.values()]
 
     def item_documents(self) -> Iterator[list[Body]]:
         """Yield the bodies of the items' documents by item number; an absent document is empty."""

@@ -36,6 +36,14 @@ class HistoryStore:
         histories, trimmed = packed[: len(users)], packed[len(users) :]
         return [read_history(one) for one in histories], [read_trimmed(one) for one in trimmed]
 
+    def contexts(self, users: Sequence[str]) -> list[bytes]:
+        """Return where the events of some users happened, packed as in ``contexts``."""
+        if not users:
+            return []
+        with store_errors():
+            found = self._client.mget([self._keys.contexts(user) for user in users])
+        return [packed or b"" for packed in cast("list[bytes | None]", found)]
+
     def sizes(self, users: Sequence[str]) -> list[int]:
         """Return the size of each user's history in bytes."""
         with store_errors(), self._client.pipeline(transaction=False) as pipe:

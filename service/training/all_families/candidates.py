@@ -102,6 +102,8 @@ def _missing(family: Family, data: Dataset, tried: Tried) -> str:
         return "no user with a history has features that others share"
     if (family.predicts_stars or family.places_items) and not known["items"]:
         return "no item has features that others share"
+    if family.reads_context and not (data.contexts and len(data.contexts.known)):
+        return "no event on something that a user wants said where it happened (`context`)"
     return ""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -145,12 +146,12 @@ def pooled(parts: Sequence[Contest]) -> Contest:
 def _judged(rankers: Mapping[str, Ranker], events: NextEvents, n: int) -> tuple[Choice, Mask]:
     """Return event n with the candidates of all rankers, and who has them among the first."""
     data, user = events.data, int(events.user_ix[n])
-    asker = Asker(events.preferences(n))
+    asker = Asker(events.preferences(n), context=events.context(n))
     if data.encoded is not None:
         row = data.encoded.features[[user]]
         vectors = {one.version: one.encoded_vector(row) for one in rankers.values()}
         features = {version: found for version, found in vectors.items() if found is not None}
-        asker = Asker(asker.preferences, features=features)
+        asker = msgspec.structs.replace(asker, features=features)
     pool = Pool(np.ones(data.known.n_items, np.bool_), asker.preferences.seen)
     heads = [_head(ranker, asker, pool) for ranker in rankers.values()]
     items = np.unique(np.concatenate(heads)).astype(np.int32)

@@ -75,9 +75,11 @@ def weigh(
     metrics["splits"] = len(data.splits)
     level = LEVEL if judges >= FEWEST_USERS else LEVEL_OF_FEW
     for one in fitted:
-        if not one.training.family.reads_history:
+        if one.training.family.only_reads_features:
             _weigh_by_features(one, seed, level)
-    by_history = {one.tried.model: one for one in fitted if one.training.family.reads_history}
+    by_history = {
+        one.tried.model: one for one in fitted if not one.training.family.only_reads_features
+    }
     table = _contest(data, by_history, seed, on_share)
     families = {name: one.tried.strategy for name, one in by_history.items()}
     found = worth(table, [*COUNTED], families, seed, level=level)
@@ -89,13 +91,15 @@ def weigh(
     for name, one in by_history.items():
         if one.training.family.places_items and not one.tried.chosen:
             _weigh_by_documents(one, table.rankers[name], events, seed)
-    if not any(one.tried.chosen for one in fitted):
-        if is_named:
-            _choose_the_best(by_history, "it is the best of its family")
-        elif not serves and judges < FEWEST_USERS:
-            _choose_the_best(by_history, "it is the best alone, and nothing else was trained yet")
+    # one that knows contexts alone says nothing where no context is known
+    usual = {name: one for name, one in by_history.items() if one.training.family.reads_history}
+    if is_named and not any(one.tried.chosen for one in fitted):
+        _choose_the_best(by_history, "it is the best of its family")
+    elif not any(one.tried.chosen and not one.training.family.reads_context for one in fitted):
+        if not serves and judges < FEWEST_USERS:
+            _choose_the_best(usual, "it is the best alone, and nothing else was trained yet")
         elif not serves:
-            _choose_the_first(found, by_history)
+            _choose_the_first(found, usual)
     wanted = _wanted(fitted)
     mixed = [one.tried.model for one in wanted if not one.tried.only_places]
     names = [*COUNTED, *(name for name in mixed if name in by_history)]

@@ -24,5 +24,8 @@ class HistorySource(Protocol):
     def documents(self, users: list[str]) -> list[Body]:
         """Return the body of each user's document, empty if there is none."""
 
+    def contexts(self, users: list[str]) -> list[bytes]:
+        """Return where the events of each user happened, packed as in ``store.profiles``."""
+
     def item_documents(self) -> Iterator[list[Body]]:
         """Yield the bodies of the items' documents by item number, empty if there is none."""

@@ -9,6 +9,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from core.batch.content.encoder import Described
+from core.batch.here.likes import ContextLikes
 from core.batch.ocmf.graph import similarity
 from core.interactions import Interactions
 from core.ordinal.fit_stars import RatedPairs
@@ -32,6 +33,8 @@ class Material:
     """A sample of the ratings."""
     steps: Steps | None = None
     """The order of events, of any meaning."""
+    contexts: ContextLikes | None = None
+    """What was liked in which contexts."""
 
     @property
     def order(self) -> Steps | None:

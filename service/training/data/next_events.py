@@ -4,7 +4,7 @@ The models have learned events up to the cut; the user's history is that of the 
 event, as when models serve. So the figures are those that the follower's judge would measure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +59,13 @@ class NextEvents:
         seen = between if row < 0 else np.union1d(_row(data.held_out.seen, row)[0], between)
         steps = np.concatenate([order.known.of(user), between])
         return Preferences(item_ix, weight, target, np.unique(seen).astype(np.int32), latest(steps))
+
+    def context(self, n: int) -> Mapping[str, str]:
+        """Return where event n happened; empty if that is not known."""
+        contexts, later = self.data.contexts, _order_of(self.data).later
+        if contexts is None:
+            return {}
+        return contexts.of_step(int(later.user_ptr[self.user_ix[n]] + self.before[n]))
 
     def and_then(self, more: "NextEvents") -> "NextEvents":
         """Return these events, and more of the same data."""

@@ -30,6 +30,7 @@ def read(
     with_items: bool = False,
     with_ratings: bool = False,
     with_order: bool = False,
+    with_contexts: bool = False,
     until_ms: int | None = None,
     limits: Limits = LIMITS,
     on_progress: Progress = lambda share: None,
@@ -37,6 +38,7 @@ def read(
     """Return the dataset of a namespace; it is empty if there is no positive.
 
     ``until_ms`` is the latest time that an event may have; a later one is that of a bad clock.
+    Together with contexts, the order is read.
     """
     times, encoder = Times(limits, until_ms=until_ms), EncoderFit(np.random.default_rng(0))
     n_users = 0
@@ -52,7 +54,14 @@ def read(
 
     def split(cut: Cut) -> Dataset:
         building = Split(
-            reader, meanings, cut, chosen, items, most_rated=most_rated, with_order=with_order
+            reader,
+            meanings,
+            cut,
+            chosen,
+            items,
+            most_rated=most_rated,
+            with_order=with_order or with_contexts,
+            with_contexts=with_contexts,
         )
         for page in reader.pages():
             building.add(page)

@@ -9,6 +9,7 @@ from core.interactions import Interactions
 from core.meaning import EventMeanings, HistoryColumns
 from core.types import I64
 from service.store.profiles.history_reader import Histories
+from service.training.data.contexts import ContextPages
 from service.training.data.cuts import Cut
 from service.training.data.dataset import Dataset, EncodedItems, HeldOut
 from service.training.data.documents import UserDocuments
@@ -34,12 +35,17 @@ class Split:
         *,
         most_rated: int,
         with_order: bool,
+        with_contexts: bool,
     ) -> None:
-        """``most_rated`` bounds the sample of ratings; with 0 none are kept."""
+        """``most_rated`` bounds the sample of ratings; with 0 none are kept.
+
+        Contexts are read together with the order.
+        """
         self._reader, self._meanings, self._cut, self._items = reader, meanings, cut, items
         self._documents = UserDocuments(reader, encoder) if encoder is not None else None
         self._rated = RatingSample(reader.n_items, most_rated) if most_rated else None
         self._order = StepPages(reader.n_items, meanings) if with_order else None
+        self._contexts = ContextPages(reader.n_items, meanings) if with_contexts else None
         self.n_users = 0
         self._known: list[Interactions] = []
         self._whole: list[Interactions] = []
@@ -60,6 +66,8 @@ class Split:
             self._rated.add(page, self.n_users, known)
         if self._order is not None:
             self._order.add(page, known, later)
+        if self._contexts is not None:
+            self._contexts.add(page, self._reader.contexts(page.users), known, later)
         self.n_users += len(page.users)
 
     def _rows(
@@ -108,6 +116,7 @@ class Split:
             sequences=self._reader.watermarks,
             rated=None if self._rated is None else self._rated.sample(),
             order=None if self._order is None else self._order.order(),
+            contexts=None if self._contexts is None else self._contexts.contexts(),
         )
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.batch.here.model import Here
 from core.batch.ocmf.users import StructuredUsers
 from core.online.model import OnlineModel
 from core.online.tables import RatingRows, Side
@@ -15,6 +16,7 @@ from service.learning.following.inbox import Sighting
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
 from service.ranking.trained.fold_in import FoldIn
+from service.ranking.trained.here import ByContext
 from service.settings import Settings
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.reader import CatalogueReader
@@ -127,6 +129,22 @@ def test_items_are_ranked_among_those_that_may_be_shown(learner, feed, client, e
     assert found[9].ranks["popular"] == 1
     among_all = judged(learner, feed, eager, [Event("bob", "i9", 5), Event("bob", "i2", 5)])
     assert [verdict.ranks["popular"] for verdict in among_all.values()] == [3]
+
+
+def test_an_event_is_judged_where_it_happened(learner, feed, client, eager):
+    lift, share = np.zeros((1, N_ITEMS), np.float32), np.full(N_ITEMS, 1 / N_ITEMS, np.float32)
+    lift[0, 7] = 2.0
+    here = ByContext(FAMILIES["here"], "v", Here([("device", "tv")], lift, share), {0: 0})
+    events = [Event("ann", "i3", 5)]
+    contexts = [b"", b"device=tv\npage=home", b"device=phone"]
+    for n, context in enumerate(contexts):
+        events += [Event(f"u{n}", "i3", 5), Event(f"u{n}", "i7", 5, context=context)]
+    found = judged(learner, feed, eager, events, trained=[here])
+    ranks = [verdict.ranks.get("here") for verdict in found.values()]
+    assert ranks == [None, 1, None]
+    for verdict, most in zip(found.values(), (0.0, 2.0, 0.0), strict=True):
+        column = verdict.signals.index("here: log lift")
+        assert verdict.candidate.signals[:, column].max(initial=0.0) == most
 
 
 def test_a_planted_leak_is_caught(learner, feed, client, eager):

@@ -490,7 +490,9 @@ class AsyncOperations(ABC):
     async def list_models(
         self,
         *,
-        strategy: Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"]
+        strategy: Literal[
+            "fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"
+        ]
         | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -515,7 +517,9 @@ class AsyncOperations(ABC):
     def iterate_models(
         self,
         *,
-        strategy: Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"]
+        strategy: Literal[
+            "fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"
+        ]
         | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[types.Model]:
@@ -1051,6 +1055,7 @@ class AsyncOperations(ABC):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",
@@ -1098,8 +1103,9 @@ class AsyncOperations(ABC):
         - min_sequence: Answer only once this `sequence` is learned: read your own writes.
         - exclude: Ids of items to leave out: `a,b`.
         - fields: What to add to each item: `categories` or names of features.
-        - context: Where the list is shown: `device=phone,page=home`. Its `rec_id` carries
-          it, so that feedback to the list counts there.
+        - context: Where the list is shown: `device=phone,page=home`. Once a model of `here`
+          is active, the list fits it. Its `rec_id` carries it, so that feedback to the list
+          counts there.
         """
         answer: types.Slate = await self.call(
             Request(
@@ -1137,6 +1143,7 @@ class AsyncOperations(ABC):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",

@@ -476,7 +476,9 @@ class Operations(ABC):
     def list_models(
         self,
         *,
-        strategy: Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"]
+        strategy: Literal[
+            "fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"
+        ]
         | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -501,7 +503,9 @@ class Operations(ABC):
     def iterate_models(
         self,
         *,
-        strategy: Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"]
+        strategy: Literal[
+            "fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"
+        ]
         | None = None,
         limit: int | None = None,
     ) -> Iterator[types.Model]:
@@ -1031,6 +1035,7 @@ class Operations(ABC):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",
@@ -1078,8 +1083,9 @@ class Operations(ABC):
         - min_sequence: Answer only once this `sequence` is learned: read your own writes.
         - exclude: Ids of items to leave out: `a,b`.
         - fields: What to add to each item: `categories` or names of features.
-        - context: Where the list is shown: `device=phone,page=home`. Its `rec_id` carries
-          it, so that feedback to the list counts there.
+        - context: Where the list is shown: `device=phone,page=home`. Once a model of `here`
+          is active, the list fits it. Its `rec_id` carries it, so that feedback to the list
+          counts there.
         """
         answer: types.Slate = self.call(
             Request(
@@ -1117,6 +1123,7 @@ class Operations(ABC):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",

@@ -63,6 +63,7 @@ class ArmParameters(TypedDict):
             "neighbours",
             "content",
             "latest",
+            "here",
         ]
         | None
     ]
@@ -179,8 +180,8 @@ class BatchBody(TypedDict):
     category: NotRequired[str | None]
     """Only items of this category."""
     context: NotRequired[dict[str, str]]
-    """Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so that feedback
-    to the list counts there.
+    """Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the
+    list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
     """
     cursor: NotRequired[str | None]
     """Not here: send the `next_cursor` of a line to POST /v1/recommendations, with its `user`
@@ -217,6 +218,7 @@ class BatchBody(TypedDict):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",
@@ -1007,7 +1009,9 @@ class Model(TypedDict):
     """Whether it stays active until it is unpinned."""
     short_version: str | None
     """The first 12 characters of `version`: they are enough wherever a version is asked for."""
-    strategy: Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"]
+    strategy: Literal[
+        "fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"
+    ]
     """The family of the recipe: lists ask for it as `model`."""
     title: str
     """The name of the strategy for people."""
@@ -1339,8 +1343,8 @@ class RankBody(TypedDict):
     category: NotRequired[str | None]
     """Only items of this category."""
     context: NotRequired[dict[str, str]]
-    """Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so that feedback
-    to the list counts there.
+    """Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the
+    list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
     """
     cursor: NotRequired[str | None]
     """`next_cursor` of the page before, the rest unchanged."""
@@ -1379,6 +1383,7 @@ class RankBody(TypedDict):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",
@@ -1541,8 +1546,8 @@ class RecommendationBody(TypedDict):
     category: NotRequired[str | None]
     """Only items of this category."""
     context: NotRequired[dict[str, str]]
-    """Where the list is shown: `{"device": "phone"}`. Its `rec_id` carries it, so that feedback
-    to the list counts there.
+    """Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the
+    list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
     """
     cursor: NotRequired[str | None]
     """`next_cursor` of the page before, the rest unchanged."""
@@ -1581,6 +1586,7 @@ class RecommendationBody(TypedDict):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",
@@ -1660,7 +1666,7 @@ class Retrain(TypedDict):
     """
     model: NotRequired[str | None]
     """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds`, `ordinal`, `sequence`,
-    `neighbours` or `content`; null trains all that are worth it.
+    `neighbours`, `content` or `here`; null trains all that are worth it.
     """
     parameters: NotRequired[dict[str, Any]]
     """Settings of the recipe that you choose; the others are searched. Without `model` they are
@@ -1674,7 +1680,8 @@ class RollBack(TypedDict):
     """What to roll back."""
 
     strategy: NotRequired[
-        Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"] | None
+        Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"]
+        | None
     ]
     """Needed when models of several strategies are active."""
     why: NotRequired[str]
@@ -1709,7 +1716,7 @@ class ScheduleBody(TypedDict):
     """
     model: NotRequired[str | None]
     """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds`, `ordinal`, `sequence`,
-    `neighbours` or `content`; null trains all that are worth it.
+    `neighbours`, `content` or `here`; null trains all that are worth it.
     """
     parameters: NotRequired[dict[str, Any]]
     """Settings of the recipe that you choose; the others are searched."""
@@ -1790,6 +1797,7 @@ class SimilarUsers(TypedDict):
             "content",
             "exmlds",
             "fbgd",
+            "here",
             "latest",
             "mixture",
             "neighbours",
@@ -1847,6 +1855,7 @@ class Slate(TypedDict):
         "content",
         "exmlds",
         "fbgd",
+        "here",
         "latest",
         "mixture",
         "neighbours",
@@ -1889,6 +1898,7 @@ class SlateItem(TypedDict):
         "exmlds",
         "explore",
         "fbgd",
+        "here",
         "latest",
         "mixture",
         "neighbours",
@@ -2034,7 +2044,8 @@ class Topics(TypedDict):
     asked for; null without a trained or online model.
     """
     strategy: (
-        Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"] | None
+        Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"]
+        | None
     )
     """The strategy of the model."""
     topics: "list[Topic]"
@@ -2218,7 +2229,8 @@ class UserTopics(TypedDict):
     asked for; null without a trained or online model.
     """
     strategy: (
-        Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content"] | None
+        Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"]
+        | None
     )
     """The strategy of the model."""
     topics: "list[UserTopic]"

@@ -10,7 +10,7 @@ import { jobCard } from "./models/job.js";
 import { scheduleCard } from "./models/schedule.js";
 
 const EVERY_MS = 4000;
-const RECIPES = ["fbgd", "ocmf", "neighbours", "sequence", "content", "exmlds", "ordinal"];
+const RECIPES = ["fbgd", "ocmf", "neighbours", "sequence", "content", "here", "exmlds", "ordinal"];
 const TONES = { promoted: "good", refused: "warn", not_judged: "info", not_chosen: "plain" };
 
 export async function show(root, { signal, every, args }) {

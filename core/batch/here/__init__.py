@@ -1,0 +1,1 @@
+"""What is liked in a context (device, page, ...) more than elsewhere; start at model.py."""
