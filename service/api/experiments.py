@@ -1,7 +1,7 @@
 """Experiments: begun, compared, stopped and promoted by an admin."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path
@@ -147,7 +147,7 @@ class ExperimentReport(ExperimentSummary):
     """Why there are no figures yet, and what to send; otherwise null."""
 
 
-class ExperimentPage(Page[ExperimentSummary]):
+class ExperimentPage(Page[ExperimentReport]):
     """Experiments, the newest first."""
 
 
@@ -208,10 +208,10 @@ async def begin_experiment(
 
 @router.get("/v1/experiments", summary="List experiments")
 async def list_experiments(runtime: Runtime) -> ExperimentPage:
-    """All experiments, the newest first."""
+    """All experiments and how their arms compare, the newest first."""
     found = await asyncio.to_thread(runtime.experiments.store.read)
-    items = [ExperimentSummary(**_summary(one)) for one in found[::-1]]
-    return ExperimentPage(items=items, next_cursor=None)
+    reports = await _reports(runtime, found[::-1])
+    return ExperimentPage(items=reports, next_cursor=None)
 
 
 @router.get(
@@ -225,7 +225,8 @@ async def get_experiment(runtime: Runtime, experiment: InPath) -> ExperimentRepo
     The intervals hold at all times together, however often one looks.
     """
     found = await asyncio.to_thread(runtime.experiments.store.read)
-    return await _report(runtime, stored.named(found, experiment))
+    [report] = await _reports(runtime, [stored.named(found, experiment)])
+    return report
 
 
 @router.post(
@@ -275,12 +276,22 @@ async def delete_experiment(runtime: Runtime, experiment: InPath) -> ExperimentS
 async def _now(runtime: ApiRuntime, experiment: Experiment) -> ExperimentReport:
     """Let this process act on a change at once, and return the report."""
     await runtime.experiments.refresh()
-    return await _report(runtime, experiment)
+    [report] = await _reports(runtime, [experiment])
+    return report
 
 
-async def _report(runtime: ApiRuntime, experiment: Experiment) -> ExperimentReport:
-    found = await runtime.experiments.results(experiment)
-    names = {code: name for name, code in runtime.experiments.kinds.items()}
+async def _reports(
+    runtime: ApiRuntime, experiments: Sequence[Experiment]
+) -> list[ExperimentReport]:
+    followed = runtime.experiments
+    names = {code: name for name, code in followed.kinds.items()}
+    found = await followed.results(experiments)
+    return [_report(*one, names) for one in zip(experiments, found, strict=True)]
+
+
+def _report(
+    experiment: Experiment, found: Sequence[ArmResult], names: Mapping[int, str]
+) -> ExperimentReport:
     arms = [_shown(arm, one, names) for arm, one in zip(experiment.arms, found, strict=True)]
     reason = None
     if not any(arm.impressions for arm in arms):

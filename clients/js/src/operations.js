@@ -140,7 +140,7 @@ export class Operations {
   }
 
   /**
-   * All experiments, the newest first.
+   * All experiments and how their arms compare, the newest first.
    *
    * @returns {Promise<types.ExperimentPage>}
    */

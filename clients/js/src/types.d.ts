@@ -407,7 +407,7 @@ export interface EventPage {
 /** Experiments, the newest first. */
 export interface ExperimentPage {
   /** The entries of this page. */
-  items: Array<ExperimentSummary>;
+  items: Array<ExperimentReport>;
   /** Hand it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }

@@ -9,7 +9,7 @@ import { badge, errorState, loading } from "./shared/parts.js";
 const PAGES = [
   ["overview", "Overview"], ["try", "Try it"],
   ["items", "Items", true], ["users", "Users"], ["topics", "Topics"],
-  ["models", "Models", true], ["rankers", "Rankers"], ["experts", "Experts"],
+  ["models", "Models", true], ["rankers", "Rankers"], ["experts", "Experts"], ["experiments", "Experiments"],
   ["keys", "Keys", true], ["settings", "Settings"],
 ];
 const THEMES = { auto: "System", light: "Light", dark: "Dark" };

@@ -54,11 +54,11 @@ class FollowedExperiments(Polled):
             self._guarded_at = monotonic()
             await self._guard(running)
 
-    async def results(self, experiment: Experiment) -> list[ArmResult]:
-        """Return what followed the lists of each arm."""
+    async def results(self, experiments: Sequence[Experiment]) -> list[list[ArmResult]]:
+        """Return what followed the lists of each arm of some experiments."""
         namespace = self._namespace
         counts = await read_arms(self._client, namespace.name, namespace.partitions)
-        return results(experiment, counts, self.kinds[IMPRESSION])
+        return [results(one, counts, self.kinds[IMPRESSION]) for one in experiments]
 
     def _take(self, found: Sequence[Experiment]) -> None:
         if found != self.all:
@@ -69,7 +69,7 @@ class FollowedExperiments(Polled):
         if guardrail is None or guardrail.kind not in self.kinds:
             return
         kind = self.kinds[guardrail.kind]
-        found = await self.results(running)
+        [found] = await self.results([running])
         lost = broken(guardrail, found, kind)
         if lost is None:
             return

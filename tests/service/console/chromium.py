@@ -92,7 +92,7 @@ class Visit:
 
     def check(self) -> None:
         """Fail if the tab did something wrong so far."""
-        assert self.faults == []
+        assert self.faults == [], self.faults
 
     def check_accessible(self, only: str | None = None) -> None:
         """Fail where axe finds a fault in the page as it is now, by all rules or one of them."""

@@ -20,6 +20,7 @@ PAGES = {
     "models": "Models",
     "rankers": "Rankers",
     "experts": "Experts",
+    "experiments": "Experiments",
     "keys": "Keys",
     "settings": "Settings",
 }
@@ -113,6 +114,35 @@ def test_two_models_stand_side_by_side(running: ServiceProcess, browser: Browser
         expect(lists).to_have_count(2)
         lists.nth(1).get_by_label("Model of this list").select_option("online")
         expect(lists.nth(1).locator(".slate-row")).to_have_count(10)
+        visit.check()
+
+
+def test_an_experiment_is_begun_compared_and_deleted(
+    running: ServiceProcess, browser: Browser
+) -> None:
+    with Visit(browser, running.url) as visit, running.client() as client:
+        page = visit.page
+        visit.open("experiments", "Experiments")
+        page.get_by_role("button", name="Begin an experiment").click()
+        page.get_by_label("Name").fill("more-variety")
+        page.get_by_label("Diversity").fill("0.3")
+        page.get_by_role("button", name="Begin", exact=True).click()
+        expect(page.get_by_text("nothing was shown yet")).to_be_visible()
+        for user in (f"user-{n:04}" for n in range(40)):
+            slate = client.get(f"/v1/users/{user}/recommendations", k=5)
+            shown = {"user": user, "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
+            taken = 9 if slate["experiment"]["arm"] == "changed" else 1
+            rows = [shown | {"kind": "impression"}] * 10 + [shown | {"kind": "click"}] * taken
+            client.post("/v1/events", rows)
+        expect(page.get_by_text("surely more")).to_be_visible()
+        visit.check_accessible()
+        visit.check_width()
+        page.get_by_role("button", name="Promote an arm").click()
+        page.get_by_role("button", name="Promote", exact=True).click()
+        expect(page.get_by_text("changed holds for everybody")).to_be_visible()
+        page.get_by_role("button", name="Delete more-variety").click()
+        page.get_by_role("button", name="Delete", exact=True).click()
+        expect(page.get_by_text("No experiment yet")).to_be_visible()
         visit.check()
 
 

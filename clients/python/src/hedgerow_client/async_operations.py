@@ -113,7 +113,7 @@ class AsyncOperations(ABC):
         return answer
 
     async def list_experiments(self) -> types.ExperimentPage:
-        """All experiments, the newest first."""
+        """All experiments and how their arms compare, the newest first."""
         answer: types.ExperimentPage = await self.call(Request("GET", "/v1/experiments"))
         return answer
 

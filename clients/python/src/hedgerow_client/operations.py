@@ -109,7 +109,7 @@ class Operations(ABC):
         return answer
 
     def list_experiments(self) -> types.ExperimentPage:
-        """All experiments, the newest first."""
+        """All experiments and how their arms compare, the newest first."""
         answer: types.ExperimentPage = self.call(Request("GET", "/v1/experiments"))
         return answer
 

@@ -478,7 +478,7 @@ class EventPage(TypedDict):
 class ExperimentPage(TypedDict):
     """Experiments, the newest first."""
 
-    items: "list[ExperimentSummary]"
+    items: "list[ExperimentReport]"
     """The entries of this page."""
     next_cursor: str | None
     """Hand it back as `cursor` for the next page; null at the end."""

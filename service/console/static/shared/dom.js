@@ -42,6 +42,7 @@ const ICONS = {
   models: "M12 2l9 5-9 5-9-5zM3 12l9 5 9-5M3 17l9 5 9-5",
   rankers: "M4 20V10M10 20V4M16 20v-7M22 20H2",
   experts: "M3 17l6-6 4 4 8-9M15 6h6v6",
+  experiments: "M9 3h6M10 3v6l-5 9a2 2 0 0 0 2 3h10a2 2 0 0 0 2-3l-5-9V3M7.500 15h9",
   keys: "M15 9a5 5 0 1 1-4.600-7A5 5 0 0 1 15 9zM13 11l8 8M17 15l3-3",
   settings: "M4 7h10M18 7h2M4 17h2M10 17h10M16 4.500v5M8 14.500v5",
   menu: "M4 7h16M4 12h16M4 17h16",
