@@ -38,8 +38,8 @@ def api(redis_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         ]
         sent = api("POST", "/v1/events", json=rows)
         assert sent.status_code == 202, sent.text
-        path, learned = "/v1/popular", {"min_sequence": sent.json()["sequence"]}
-        wait_until(lambda: api("GET", path, params=learned).is_success)
+        learned = {"min_sequence": sent.json()["sequence"]}
+        wait_until(lambda: api("GET", PATH, params=learned).is_success)
         _train(api, redis_server)
         api.follow_models()
         wait_until(lambda: _stacked(api))
