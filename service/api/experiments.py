@@ -16,6 +16,7 @@ from service.api.slates.requests import MAX_K
 from service.api.times import Time, rfc3339, rfc3339_or_none
 from service.errors import InvalidEvent
 from service.http.documentation import problems
+from service.http.faults import SLUG
 from service.ranking.families import AnyStrategy
 from service.runtime.api import ApiRuntime
 from service.serving.experiments.comparison import ArmResult
@@ -24,8 +25,7 @@ from service.store.experiments import MOST_ARMS, Experiment, State
 
 router = APIRouter(route_class=Route, tags=["experiments"])
 
-NAME = r"^[a-z0-9][a-z0-9-]{0,47}$"
-Name = Annotated[str, Field(pattern=NAME)]
+Name = Annotated[str, Field(pattern=SLUG)]
 Share = Annotated[float, Field(ge=0, le=1)]
 ROUNDING = 1e-9
 
@@ -176,7 +176,7 @@ ExperimentInput = Annotated[
     ),
 ]
 PromotionInput = Annotated[Promotion, Body(openapi_examples={"one": {"value": {"arm": "varied"}}})]
-InPath = Annotated[str, Path(pattern=NAME, description="The experiment's name.")]
+InPath = Annotated[str, Path(pattern=SLUG, description="The experiment's name.")]
 
 
 @router.post(

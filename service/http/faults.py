@@ -17,6 +17,7 @@ MOST = 500
 JOB_ID, KEY_ID = r"^[0-9a-f]{16}$", r"^[0-9a-f]{12}$"
 ERASURE_ID = r"^[0-9a-f]{20}$"
 NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
+SLUG = r"^[a-z0-9][a-z0-9-]{0,47}$"
 ETAG = r'^"?[0-9]{1,15}"?$'
 PAIR = r"^([A-Za-z_][A-Za-z0-9_]{0,63}=[^\x00-\x1f\x7f-\x9f]{1,64})?$"
 PATTERNS = {
@@ -24,6 +25,7 @@ PATTERNS = {
     KEY_ID: "must be the `id` of a key, 12 digits of 0-9 and a-f: GET /v1/admin/keys lists them",
     ERASURE_ID: "must be the `erasure` of a deleted user, 20 digits of 0-9 and a-f",
     NAME: "must be a name: a letter or _ first, then letters, digits and _, at most 64 in all",
+    SLUG: "must be a name of small letters, digits and -, at most 48 in all: more-variety",
     PAIR: "must be a name and a text of a context, such as device=phone",
     ETAG: "must be a version in quotes, the `ETag` of an answer",
 }

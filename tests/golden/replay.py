@@ -39,9 +39,10 @@ SETTINGS = {
     "HEDGEROW_RETRAIN_AFTER_EVENTS": "0",
     "HEDGEROW_MIN_SEQUENCE_WAIT_MS": "60000",
     "HEDGEROW_EXPLORATION_SHARE": "0",
+    "HEDGEROW_STORE_PATIENCE_MS": "5000",
 }
 """Settings for reproducible bits: one thread, no search, no judge that depends on the time, and no
-new items, which depend on the hour."""
+new items, which depend on the hour. A store that waits for a processor is not away."""
 ORDERS: Mapping[str, Mapping[str, Any]] = {
     "fbgd": {"factors": 32, "epochs": 4, "shrinkage": 1.0},
     "ocmf-lr-wsq": {"factors": 16, "rounds": 2, "shrinkage": 0.0},
