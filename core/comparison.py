@@ -2,22 +2,24 @@
 
 The rate of a group is r = sum_b t_b / sum_b n_b: things taken for each thing shown, added up over
 B buckets of users. A user is always in the same bucket, so that the buckets are independent of one
-another although the showings of a user are not. With the residuals d_b = t_b - r n_b, the standard
-error of the rate is
+another although the showings of a user are not. The standard error of log r is that of the
+jackknife: with r_b, the rate without the bucket b,
 
-    s = sqrt(B / (B - 1) sum_b d_b^2) / sum_b n_b,
+    e^2 = (B - 1) / B sum_b (log r_b - mean_b log r_b)^2,
 
-and at least sqrt(sum_b t_b) / sum_b n_b, as if each taking were by chance: few users may look more
-alike than they are.
+and at least 1 / sum_b t_b, as if each taking were by chance: few users may look more alike than
+they are. It is large where one busy user decides the rate, which residuals would hide.
 
 Intervals hold at all times together, so that one may look at them whenever one likes and stop when
 one likes (an asymptotic confidence sequence). The price is their width: with N showings they are
 m standard errors to each side,
 
-    m^2 = (1 + 1 / x) log((1 + x) / ALPHA^2),  x = N / TUNED_FOR * X,
+    m^2 = (1 + 1 / x) log((1 + x) / a^2),  x = N / TUNED_FOR * X,
 
-which is 3 where an interval for a single look has 2. Rates are compared by the logarithm of their
-ratio, whose standard error is sqrt((s_1 / r_1)^2 + (s_2 / r_2)^2).
+which is 3 where an interval for a single look has 2. a is ALPHA, shared among the comparisons that
+are made. Rates are compared by the logarithm of their ratio, whose standard error is
+sqrt(e_1^2 + e_2^2). A group that was shown much and took hardly anything is compared as if it had
+taken FEWEST_TAKEN: the upper bound is safe then, and there is no lower one.
 """
 
 from dataclasses import dataclass
@@ -59,10 +61,15 @@ class Group:
             raise ShapeError("a group needs two arrays of the same length, of two buckets or more")
 
     @property
+    def was_shown(self) -> bool:
+        """Whether enough was shown to enough users."""
+        enough = int(self.shown.sum()) >= FEWEST_SHOWN
+        return enough and int(np.count_nonzero(self.shown)) >= FEWEST_BUCKETS
+
+    @property
     def is_telling(self) -> bool:
         """Whether there is enough for an interval."""
-        enough = int(self.shown.sum()) >= FEWEST_SHOWN and int(self.taken.sum()) >= FEWEST_TAKEN
-        return enough and int(np.count_nonzero(self.shown)) >= FEWEST_BUCKETS
+        return self.was_shown and int(self.taken.sum()) >= FEWEST_TAKEN
 
     @property
     def rate(self) -> float:
@@ -72,34 +79,42 @@ class Group:
 
     @property
     def error(self) -> float:
-        """Return s, the standard error of the rate."""
-        n = self.shown.size
-        residuals = self.taken - self.rate * self.shown
-        squares = max(n / (n - 1) * float((residuals**2).sum()), float(self.taken.sum()))
-        return float(np.sqrt(squares) / self.shown.sum())
+        """Return e, the standard error of log r, of a group that tells."""
+        n, taken = self.shown.size, int(self.taken.sum())
+        # half a taking or showing where a bucket has all of them
+        left_taken = np.maximum(taken - self.taken, 0.5)
+        left_shown = np.maximum(self.shown.sum() - self.shown, 0.5)
+        without = np.log(left_taken) - np.log(left_shown)
+        jackknife = (n - 1) / n * float(((without - without.mean()) ** 2).sum())
+        return float(np.sqrt(max(jackknife, 1.0 / taken)))
 
 
 def rate(group: Group) -> Estimate | None:
     """Return the rate of a group with its interval; None: there is too little for one."""
     if not group.is_telling:
         return None
-    relative = group.error / group.rate
-    return _around(group.rate, relative, int(group.shown.sum()))
+    factor = _factor(group.error, int(group.shown.sum()))
+    return Estimate(group.rate, group.rate / factor, group.rate * factor)
 
 
-def lift(group: Group, control: Group) -> Estimate | None:
-    """Return r / r_control - 1 with its interval; None: there is too little for one."""
-    if not (group.is_telling and control.is_telling):
+def lift(group: Group, control: Group, comparisons: int = 1) -> Estimate | None:
+    """Return r / r_control - 1 with its interval; None: there is too little for one.
+
+    ``comparisons`` intervals hold together.
+    """
+    if not (group.was_shown and control.is_telling):
         return None
-    relative = np.hypot(group.error / group.rate, control.error / control.rate)
-    n = int(group.shown.sum() + control.shown.sum())
-    ratio = _around(group.rate / control.rate, float(relative), n)
-    return Estimate(ratio.value - 1.0, ratio.low - 1.0, ratio.high - 1.0)
+    n, ratio = int(group.shown.sum() + control.shown.sum()), group.rate / control.rate
+    if group.is_telling:
+        factor = _factor(float(np.hypot(group.error, control.error)), n, comparisons)
+        return Estimate(ratio - 1.0, ratio / factor - 1.0, ratio * factor - 1.0)
+    most = FEWEST_TAKEN / int(group.shown.sum()) / control.rate
+    factor = _factor(float(np.hypot(FEWEST_TAKEN**-0.5, control.error)), n, comparisons)
+    return Estimate(ratio - 1.0, -1.0, most * factor - 1.0)
 
 
-def _around(value: float, relative_error: float, n: int) -> Estimate:
-    """Return the interval of a value above 0, of which the logarithm has this standard error."""
+def _factor(error: float, n: int, comparisons: int = 1) -> float:
+    """Return what an interval multiplies and divides by; ``error`` is that of a logarithm."""
     x = n / TUNED_FOR * X
-    margin = float(np.sqrt((1.0 + 1.0 / x) * np.log((1.0 + x) / ALPHA**2)))
-    factor = float(np.exp(min(margin * relative_error, 700.0)))
-    return Estimate(value, value / factor, value * factor)
+    margin = float(np.sqrt((1.0 + 1.0 / x) * np.log((1.0 + x) / (ALPHA / comparisons) ** 2)))
+    return float(np.exp(min(margin * error, 700.0)))

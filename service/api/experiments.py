@@ -20,6 +20,7 @@ from service.http.faults import SLUG
 from service.ranking.families import AnyStrategy
 from service.runtime.api import ApiRuntime
 from service.serving.experiments.comparison import ArmResult
+from service.serving.experiments.following import IMPRESSION
 from service.store import experiments as stored
 from service.store.experiments import MOST_ARMS, Experiment, State
 
@@ -82,6 +83,8 @@ class NewExperiment(schemas.Request):
         if sum(arm.share for arm in self.arms) > 1.0 + ROUNDING:
             raise ValueError("`arms`: the shares are more than 1 together")
         made = [_given(arm.parameters) for arm in self.arms]
+        if any("blend" in one and "model" not in one for one in made):
+            raise ValueError("`arms`: `blend` has an effect with a `model` alone: give both")
         if all(one == made[0] for one in made):
             raise ValueError("`arms`: all arms have the same parameters, so nothing is compared")
         return self
@@ -195,8 +198,8 @@ async def begin_experiment(
     409 `conflict` if another experiment is running.
     """
     kinds = runtime.experiments.kinds
-    if body.guardrail is not None and body.guardrail.kind not in kinds:
-        one_of = ", ".join(sorted(kinds))
+    if body.guardrail is not None and body.guardrail.kind not in {*kinds} - {IMPRESSION}:
+        one_of = ", ".join(sorted({*kinds} - {IMPRESSION}))
         raise InvalidEvent(f"`guardrail.kind` must be one of: {one_of}", code="unknown_kind")
     arms = [stored.Arm(arm.name, arm.share, _given(arm.parameters)) for arm in body.arms]
     watched = body.guardrail

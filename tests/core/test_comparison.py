@@ -13,11 +13,11 @@ def group(shown: list[int], taken: list[int]) -> Group:
     return Group(np.array(shown, np.int64), np.array(taken, np.int64))
 
 
-def test_the_rate_and_its_error_are_those_of_the_ratio_of_sums() -> None:
+def test_the_error_is_that_of_the_jackknife() -> None:
     one = group([100, 300] * 8, [20, 20] * 8)
     assert one.rate == 0.1
-    # residuals 20 - 10 and 20 - 30
-    assert one.error == pytest.approx(np.sqrt(16 / 15 * 16 * 10**2) / 3_200)
+    without = [np.log(300 / 3_100), np.log(300 / 2_900)] * 8
+    assert one.error == pytest.approx(np.sqrt(15 * np.var(without)))
     found = rate(one)
     assert found is not None
     assert found.low < found.value == 0.1 < found.high
@@ -48,8 +48,34 @@ def test_a_lift_is_the_ratio_of_the_rates_less_one() -> None:
 def test_too_little_has_no_interval(shown: list[int], taken: list[int]) -> None:
     little, much = group(shown, taken), group([500] * 20, [50] * 20)
     assert rate(little) is None
-    assert lift(little, much) is None
     assert lift(much, little) is None
+
+
+def test_an_arm_whose_users_take_nothing_surely_loses() -> None:
+    control = group([1_000] * BUCKETS, [100] * BUCKETS)
+    for taken in (0, FEWEST_TAKEN - 1):
+        found = lift(group([1_000] * BUCKETS, [taken] + [0] * (BUCKETS - 1)), control)
+        assert found is not None
+        assert found.low == -1.0 <= found.value < found.high < -0.99
+    assert lift(group([1] * BUCKETS, [0] * BUCKETS), control) is None
+
+
+def test_one_busy_user_makes_nothing_sure() -> None:
+    usual = group([150] * BUCKETS, [8] * BUCKETS)
+    shown, taken = usual.shown.copy(), usual.taken.copy()
+    shown[0] += 20_000
+    taken[0] += 4_000
+    found = lift(usual, Group(shown, taken))
+    assert found is not None
+    assert found.low < -0.5 < 0 < found.high
+
+
+def test_several_comparisons_share_the_probability_of_an_error() -> None:
+    better, control = (group([100] * BUCKETS, [taken] * BUCKETS) for taken in (12, 10))
+    one, many = lift(better, control), lift(better, control, 7)
+    assert one is not None
+    assert many is not None
+    assert many.low < one.low < one.value == many.value < one.high < many.high
 
 
 def test_what_is_no_group_is_refused() -> None:

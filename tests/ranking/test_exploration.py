@@ -129,6 +129,10 @@ def test_a_request_that_says_what_to_rank_gets_that(wanted: Wanted) -> None:
     assert not new(Shown(0.9)(wanted))
 
 
+def test_a_model_that_an_experiment_chose_leaves_new_items_their_places() -> None:
+    assert new(Shown(0.9)(Wanted(20, model="popular", assigned=True)))
+
+
 def test_only_what_the_pool_has() -> None:
     allowed = np.arange(ALL) != 70
     none = Pool(np.arange(ALL) < OLD)

@@ -124,7 +124,8 @@ class _Batch:
         try:
             asked, of = self._asking(user)
             treatment = self._runtime.experiments.treatment(user)
-            wanted, holds = treated(self._body, asked.wanted, treatment)
+            n_candidates = None if asked.candidates is None else len(asked.candidates)
+            wanted, holds = treated(self._body, asked.wanted, treatment, n_candidates)
             asked = msgspec.structs.replace(asked, wanted=wanted)
             answer = await self._runtime.recommender.recommend(asked)
             fields = self._body.fields

@@ -192,7 +192,8 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
     of = list_name(name, body.user, shape_of(body))
     history, unknown = await posted_history(request, body)
     treatment = runtime_of(request).experiments.treatment(body.user)
-    wanted, holds = treated(body, wanted_of(body), treatment)
+    n_candidates = None if body.candidates is None else len(body.candidates)
+    wanted, holds = treated(body, wanted_of(body), treatment, n_candidates)
     asked = Asked(
         wanted,
         user=body.user,

@@ -17,22 +17,23 @@ _UNSET: dict[str, Any] = {
 
 
 def treated(
-    ranking: Ranking, wanted: Wanted, treatment: Treatment | None
+    ranking: Ranking, wanted: Wanted, treatment: Treatment | None, n_candidates: int | None = None
 ) -> tuple[Wanted, Treatment | None]:
     """Return what a request wants, and the treatment that decides about it, if one does.
 
     A request that sets a parameter which the experiment decides takes no part in it, whatever its
     arm: otherwise the arms would be compared by different requests.
     """
+    n = wanted.n if n_candidates is None else min(wanted.n, n_candidates)
     while treatment is not None:
-        if _takes_part(ranking, wanted, treatment):
-            return replace(wanted, **treatment.parameters), treatment
+        if _takes_part(ranking, n, treatment):
+            return replace(wanted, **treatment.parameters, assigned=True), treatment
         treatment = treatment.otherwise
     return wanted, None
 
 
-def _takes_part(ranking: Ranking, wanted: Wanted, treatment: Treatment) -> bool:
+def _takes_part(ranking: Ranking, n: int, treatment: Treatment) -> bool:
     if any(getattr(ranking, name) != _UNSET[name] for name in treatment.decided):
         return False
     # choosing for variety among very many would be slow
-    return wanted.n <= MAX_VARIED or not treatment.decided & VARYING
+    return n <= MAX_VARIED or not treatment.decided & VARYING

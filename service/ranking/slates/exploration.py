@@ -95,7 +95,7 @@ class Exploration(Struct, frozen=True, eq=False):
         return (
             self.new.items.size > 0
             and self.share > 0.0
-            and wanted.model in {None, MIXTURE}
+            and (wanted.assigned or wanted.model in {None, MIXTURE})
             and wanted.max_per_category is None
             and pool.candidates is None
         )

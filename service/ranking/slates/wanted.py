@@ -22,6 +22,8 @@ class Wanted(Struct, frozen=True):
     diversity: float = 0.0
     max_per_category: int | None = None
     explain: bool = False
+    assigned: bool = False
+    """Whether an experiment chose these parameters: new items get places as without it."""
     resumed: Strategy | None = None
     """Strategy of the earlier pages: it continues, although the request did not name it."""
 

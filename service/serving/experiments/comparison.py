@@ -36,7 +36,9 @@ def results(experiment: Experiment, counts: Counts, impression: int) -> list[Arm
     }
     kinds = sorted({kind for events in own.values() for kind in events if events[kind]})
     arms = [_columns(own, number, kinds) for number in range(len(experiment.arms))]
-    return [_result(arm, None if at == 0 else arms[0], impression) for at, arm in enumerate(arms)]
+    first, *others = arms
+    compared = [_result(arm, first, impression, len(others)) for arm in others]
+    return [_result(first, None, impression, len(others)), *compared]
 
 
 class Lost(NamedTuple):
@@ -69,7 +71,7 @@ def _columns(
 
 
 def _result(
-    arm: Mapping[int, I64], control: Mapping[int, I64] | None, impression: int
+    arm: Mapping[int, I64], control: Mapping[int, I64] | None, impression: int, comparisons: int
 ) -> ArmResult:
     def group(columns: Mapping[int, I64], kind: int) -> Group:
         return Group(columns.get(impression, np.zeros(BUCKETS, np.int64)), columns[kind])
@@ -81,5 +83,5 @@ def _result(
         rates={kind: rate(group(arm, kind)) for kind in kinds},
         lifts={}
         if control is None
-        else {kind: lift(group(arm, kind), group(control, kind)) for kind in kinds},
+        else {kind: lift(group(arm, kind), group(control, kind), comparisons) for kind in kinds},
     )

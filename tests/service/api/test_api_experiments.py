@@ -102,6 +102,14 @@ def test_bodies_and_batches_take_part_and_pages_go_on(shop: Api) -> None:
     assert arm_of(post(shop, "/v1/recommendations", history=[{"item": "i1", "rating": 5}])) is None
 
 
+def test_candidates_are_put_in_order_as_the_arm_says(shop: Api) -> None:
+    varied = {"name": "varied", "share": 0.5, "parameters": {"diversity": 0.5}}
+    begin(shop, arms=[BODY["arms"][0], varied])
+    for user in USERS[:5]:
+        ranked = post(shop, "/v1/rank", user=user, candidates=["i1", "i2", "i9"])
+        assert arm_of(ranked) == arm_of(slate(shop, user))
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_follows_counts_for_the_arm(shop: Api, stream: bool) -> None:
     begin(shop)
@@ -193,7 +201,12 @@ def test_another_process_follows_and_counts_outlive_a_stop(shop: Api, redis_url:
         ({"arms": [BODY["arms"][0], BODY["arms"][1] | {"share": 0.6}]}, "more than 1 together"),
         ({"arms": [BODY["arms"][1], BODY["arms"][1]]}, "a name of its own"),
         ({"arms": [BODY["arms"][0], {"name": "b", "share": 0.5, "parameters": {"k": 3}}]}, "model"),
+        (
+            {"arms": [BODY["arms"][0], BODY["arms"][1] | {"parameters": {"blend": 0.5}}]},
+            "give both",
+        ),
         ({"guardrail": {"kind": "glance"}}, "must be one of: "),
+        ({"guardrail": {"kind": "impression"}}, "must be one of: "),
         ({"name": "Not a name"}, "name"),
     ],
 )

@@ -192,7 +192,7 @@ def test_head_is_where_get_is(redis_url: str, namespace: str) -> None:
         client.post("/v1/retrain", json={"model": "fbgd"}).raise_for_status()
         arms = [
             {"name": "a", "share": 0.5},
-            {"name": "b", "share": 0.5, "parameters": {"blend": 1}},
+            {"name": "b", "share": 0.5, "parameters": {"diversity": 1}},
         ]
         begun = {"name": "some-experiment", "arms": arms}
         client.post("/v1/experiments", json=begun).raise_for_status()
