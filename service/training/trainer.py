@@ -56,7 +56,7 @@ def run(
             try:
                 if _acquired(lease, stop):
                     trainer.begin_service()
-                    take_jobs(queue, settings.namespace, trainer, work)
+                    take_jobs(queue, settings.namespace, stop, trainer, work)
                 break
             except StoreUnavailable as error:
                 trainer.away(error.detail)

@@ -321,6 +321,43 @@ def test_an_outage_of_an_idle_trainer_is_logged_once(room, private_server, names
         assert here.trained(**QUICK).status == "succeeded"
 
 
+@pytest.mark.parametrize(
+    "away", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)]
+)
+def test_an_idle_trainer_can_be_stopped_while_the_store_is_away(
+    room, private_server, namespace, away
+):
+    with shop(room, private_server.url, namespace, world(users=30)) as here:
+        wait_until(lambda: any("b" in one["flags"] for one in here.client.client_list()))
+        os.kill(private_server.pid, away)
+        try:
+            wait_until(lambda: "store_unavailable" in here.trainer.log)
+            here.trainer.send(signal.SIGTERM)
+            assert here.trainer.wait(60) == 0
+            assert "Traceback" not in here.trainer.log
+        finally:
+            os.kill(private_server.pid, signal.SIGCONT)
+
+
+def test_a_lost_reply_beside_a_running_job_costs_nothing(room, redis_url, namespace):
+    lost: list[bytes] = []
+
+    def loses(request: bytes) -> bool:
+        # the trainer's own note, not that of the job's process, which is part of a transaction
+        alone = request.startswith(b"*4\r\n$4\r\nHSET")
+        if not lost and alone and b"current_job_working_time" in request:
+            lost.append(request)
+            return True
+        return False
+
+    proxy = LossyProxy(redis_url, room / "proxy.sock", loses)
+    with contextlib.closing(proxy), shop(room, proxy.url, namespace, world()) as here:
+        job = here.trained(budget_s=3.0)
+        assert proxy.lost == 1
+        assert (job.status, job.error) == ("succeeded", None)
+        assert here.trainer.log.count("trainer_started") == 1
+
+
 def test_a_trainer_that_is_stopped_ends_its_job_at_once(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         job = here.ordered(budget_s=60.0)

@@ -9,6 +9,7 @@ not allow running code in the trainer.
 import logging
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -172,7 +173,12 @@ class Worker(rq.Worker):
     """RQ's forking worker, kept small: no thread, no remote commands, one kind of work."""
 
     def __init__(
-        self, connection: redis.Redis, namespace: str, foreman: Foreman, work: Work
+        self,
+        connection: redis.Redis,
+        namespace: str,
+        stop: threading.Event,
+        foreman: Foreman,
+        work: Work,
     ) -> None:
         job_class = _job_that_does(work)
         with warnings.catch_warnings():
@@ -188,15 +194,15 @@ class Worker(rq.Worker):
                 exception_handlers=[self._failed],
                 work_horse_killed_handler=self._killed,
             )
-        self._foreman = foreman
+        self._stop, self._foreman = stop, foreman
         self._job: str | None = None
         self._outage: Exception | None = None
         """Why RQ has given up."""
 
     def run(self) -> None:
-        """Take jobs until SIGTERM or SIGINT, which end a running job, too.
+        """Take jobs until SIGTERM or SIGINT, which set ``stop`` and end a running job, too.
 
-        Raises StoreUnavailable if RQ gives up because the server did not answer.
+        Raises StoreUnavailable if RQ gives up, or signs off, while the server does not answer.
         """
         # RQ warns of each process that ends early; the foreman says what it means
         self.log.addFilter(self._is_no_outage)
@@ -225,12 +231,20 @@ class Worker(rq.Worker):
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         """Ask the foreman whether to go on; RQ calls this every TICK_S, idle or not."""
-        super().heartbeat(timeout, pipeline)
-        if self._foreman.look(self._job):
-            return
+        if not self._stop.is_set():
+            super().heartbeat(timeout, pipeline)
+            if self._foreman.look(self._job):
+                return
         if not self.horse_pid:
             raise rq.exceptions.StopRequested
         self.kill_horse()
+
+    def set_current_job_working_time(
+        self, current_job_working_time: float, pipeline: Any = None
+    ) -> None:
+        """Let a job go on during a short outage: RQ calls this just before the next."""
+        with suppress(redis_errors.ConnectionError, redis_errors.TimeoutError):
+            super().set_current_job_working_time(current_job_working_time, pipeline)
 
     def maintain_heartbeats(self, job: rq.job.Job) -> None:
         """Let a job go on during a short outage of the server."""
@@ -242,6 +256,8 @@ class Worker(rq.Worker):
 
         Nothing of a job is visible before its end, and it can be ordered again.
         """
+        # RQ forgets its own flag with the worker, which an outage may end before it looks at it
+        self._stop.set()
         self._stop_requested = True
         if not self.horse_pid:
             raise rq.exceptions.StopRequested
@@ -279,9 +295,18 @@ class Worker(rq.Worker):
             self._foreman.died(job.id, _ending(code))
 
 
-def take_jobs(connection: redis.Redis, namespace: str, foreman: Foreman, work: Work) -> None:
-    """Do the namespace's jobs, each in a process of its own, until SIGTERM or SIGINT."""
-    Worker(connection, namespace, foreman, work).run()
+def take_jobs(
+    connection: redis.Redis,
+    namespace: str,
+    stop: threading.Event,
+    foreman: Foreman,
+    work: Work,
+) -> None:
+    """Do the namespace's jobs, each in a process of its own, until SIGTERM or SIGINT.
+
+    These set ``stop``, also if it then ends with StoreUnavailable.
+    """
+    Worker(connection, namespace, stop, foreman, work).run()
 
 
 def _ending(code: int | None) -> str:
