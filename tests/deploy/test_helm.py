@@ -13,6 +13,7 @@ from tests.docs.pages import DOCS, ROOT
 
 CHART = "deploy/helm/hedgerow"
 NEEDED = ("--set", "redis.url=rediss://store.example:6379/0,redis.passwordSecret.name=store")
+GIVEN = "redis.url=redis://r,redis.passwordSecret.name=s"
 MORE = """
 image: {digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000"}
 redis: {caSecret: {name: authority}}
@@ -128,8 +129,11 @@ def test_only_the_api_is_reached(rendered: str) -> None:
     [
         ("redis.passwordSecret.name=s", "redis.url must be the address"),
         ("redis.url=redis://r:6379", "redis.passwordSecret.name must name a Secret"),
-        ("redis.url=redis://r,redis.passwordSecret.name=s,settings.port=1", "follows from other"),
-        ("redis.url=redis://r,redis.passwordSecret.name=s,ingress.enabled=true", "ingress.host"),
+        (f"{GIVEN},settings.port=1", "follows from other"),
+        (f"{GIVEN},ingress.enabled=true", "ingress.host"),
+        (f"{GIVEN},settings.redis_password_file=/p", "name a Secret in redis.passwordSecret"),
+        (f"{GIVEN},settings.REDIS_CA_FILE=/c", "or redis.caSecret"),
+        (f"{GIVEN},settings.jobs_redis_url=redis://:p@j", "is in the store of redis.url"),
     ],
 )
 def test_what_is_missing_or_wrong_is_said(values: str, says: str) -> None:
