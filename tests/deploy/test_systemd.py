@@ -1,10 +1,13 @@
 """The units of systemd are valid and tight, and the service works within what they allow."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -15,13 +18,23 @@ from service.ending import end_process
 from service.processes.compiled import cache_dir
 from service.processes.listening import STARTED
 from service.settings import Settings
-from tests.deploy.units import FOLDER, UNITS, environment_of, needs_sandbox, read_unit, shut_in
+from service.store.server.embedded import RECORD
+from tests.deploy.units import (
+    FOLDER,
+    UNITS,
+    Unit,
+    environment_of,
+    needs_sandbox,
+    read_unit,
+    shut_in,
+)
 from tests.docs.pages import DOCS
 from tests.server import wait_until
 
 PROGRAM = "/opt/hedgerow/bin/hedgerow"
 HEDGEROW = f"{sys.prefix}/bin/hedgerow"
 WHOLE = read_unit(FOLDER / "hedgerow.service")
+BACKUP = read_unit(FOLDER / "hedgerow-backup.service")
 MOST_EXPOSED = 15
 """Ten times systemd's measure of what a unit may do, from 0 to 10; without limits it is 9.6."""
 
@@ -80,18 +93,23 @@ def test_the_page_names_every_file() -> None:
     assert [path.name for path in FOLDER.iterdir() if path.name not in page] == []
 
 
-@pytest.mark.flow
-def test_the_service_works_within_what_its_unit_allows(tmp_path: Path) -> None:
-    needs_sandbox()
+def given_to(unit: Unit) -> list[str]:
+    """Return the words that give a sandbox the variables of a unit, and what is compiled."""
     # the folder of what is compiled is that of these tests: the next test compiles
     compiled = str(cache_dir())
-    given = environment_of(WHOLE) | {"HEDGEROW_PORT": "0", "NUMBA_CACHE_DIR": compiled}
+    given = environment_of(unit) | {"HEDGEROW_PORT": "0", "NUMBA_CACHE_DIR": compiled}
     if "NUMBA_CACHE_DIR" not in os.environ:
         del given["NUMBA_CACHE_DIR"]
     sets = [word for pair in given.items() for word in ("--setenv", *pair)]
+    return ["--bind", compiled, compiled, "--clearenv", *sets]
+
+
+@contextmanager
+def service_in_its_unit(tmp_path: Path) -> Iterator[httpx.Client]:
+    """Run the whole service within what its unit allows."""
     with shut_in(WHOLE, tmp_path) as (words, handle), (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*words, "--bind", compiled, compiled, "--clearenv", *sets, HEDGEROW, "serve"],
+            [*words, *given_to(WHOLE), HEDGEROW, "serve"],
             stdout=subprocess.PIPE,
             stderr=log,
             pass_fds=[handle],
@@ -101,15 +119,52 @@ def test_the_service_works_within_what_its_unit_allows(tmp_path: Path) -> None:
             first = process.stdout.readline().decode()
             assert first.startswith(STARTED), (tmp_path / "log").read_text()
             with httpx.Client(base_url=first.removeprefix(STARTED).strip(), timeout=60) as client:
-                wait_until(lambda: client.get("/readyz").json().get("training"))
-                event = {"user": "ada", "item": "film", "rating": 5}
-                assert client.post("/v1/events?wait=learned", json=event).status_code == 200
-                assert client.get("/metrics").is_success
+                yield client
         finally:
             end_process(process, patience_s=60.0)
             if process.stdout is not None:
                 process.stdout.close()
+
+
+@pytest.mark.flow
+def test_the_service_works_within_what_its_unit_allows(tmp_path: Path) -> None:
+    needs_sandbox()
+    with service_in_its_unit(tmp_path) as client:
+        wait_until(lambda: client.get("/readyz").json().get("training"))
+        event = {"user": "ada", "item": "film", "rating": 5}
+        assert client.post("/v1/events?wait=learned", json=event).status_code == 200
+        assert client.get("/metrics").is_success
+        # each unit has a /tmp of its own, and sees no process of another
+        for command in (BACKUP["ExecStart"][0].split(), [PROGRAM, "doctor"]):
+            done = run_beside(tmp_path, command)
+            assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "lib/data").is_dir()
+    assert any((tmp_path / "lib/backups").iterdir())
+    # bwrap ends the service at once: the folder of its socket stays, and the next start removes it
+    record = json.loads((tmp_path / "lib/data" / RECORD).read_text())
+    folders = [path.name for path in (tmp_path / "lib").glob("hedgerow-*")]
+    assert folders == [Path(record["socket"]).parent.name]
+
+
+def run_beside(tmp_path: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command of ours as the unit of backups would, while the service runs in its own."""
+    (tmp_path / "lib/backups").mkdir(exist_ok=True)
+    with shut_in(BACKUP, tmp_path) as (words, handle):
+        return subprocess.run(
+            [*words, "--unshare-pid", *given_to(BACKUP), HEDGEROW, *command[1:]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            pass_fds=[handle],
+        )
+
+
+def test_units_of_one_machine_and_the_commands_beside_them_share_a_folder_of_sockets() -> None:
+    shared = environment_of(WHOLE)["TMPDIR"]
+    assert environment_of(BACKUP)["TMPDIR"] == shared
+    page = (DOCS / "how-to" / "run-with-systemd.md").read_text()
+    assert page.count("systemd-run --pty") == page.count(f"--setenv TMPDIR={shared} ")
 
 
 def run_shut_in(tmp_path: Path, program: str) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,7 +63,7 @@ def shut_in(unit: Unit, folder: Path) -> Iterator[tuple[list[str], int]]:
         words += ["--tmpfs", f"/var/{there}", "--bind", f"{folder}/{there}"]
         words += [f"/var/{there}/hedgerow"]
     [calls] = unit["SystemCallFilter"]
-    with (folder / "filter").open("w+b") as program:
+    with tempfile.TemporaryFile() as program:
         _write_filter(_names_of(calls), program.fileno())
         os.lseek(program.fileno(), 0, os.SEEK_SET)
         handle = program.fileno()

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import socket as sockets
 import subprocess
 import tempfile
 import threading
@@ -265,7 +266,18 @@ def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
 def running_server(data_dir: Path) -> str | None:
     """Return the url of the server that another process runs on this directory, if any."""
     pid, socket = _read_record(data_dir.absolute() / RECORD)
-    return f"unix://{socket}" if socket and socket in command_line(pid) else None
+    # another unit or container does not see the process, but may share the socket
+    runs = bool(socket) and (socket in command_line(pid) or _accepts(socket))
+    return f"unix://{socket}" if runs else None
+
+
+def _accepts(path: str) -> bool:
+    """Return whether a process listens at this socket."""
+    with sockets.socket(sockets.AF_UNIX) as probe, contextlib.suppress(OSError):
+        probe.settimeout(1.0)
+        probe.connect(path)
+        return True
+    return False
 
 
 def stop_leftover(record: Path) -> None:

@@ -114,7 +114,10 @@ def test_whoever_reads_the_record_during_a_restart_never_finds_a_part_of_it(tmp_
 def test_a_server_left_by_a_killed_supervisor_is_stopped_at_the_next_start(tmp_path: Path) -> None:
     pid = left_behind(tmp_path, "other")
     assert "server" in command_line(pid)
+    folder = Path(json.loads((tmp_path / embedded.RECORD).read_text())["socket"]).parent
+    assert folder.is_dir()
     with EmbeddedServer(tmp_path) as server:
+        assert not folder.exists()
         assert command_line(pid) == ""
         assert server.pid != pid
 
@@ -134,6 +137,16 @@ def test_a_process_that_took_over_the_number_of_a_dead_server_is_left_alone(tmp_
             assert stranger.poll() is None
         stranger.communicate(b"\n")
     assert stranger.returncode == 0
+
+
+def test_a_server_is_found_by_its_socket_where_its_process_is_not_seen(tmp_path: Path) -> None:
+    with PrivateServer(tmp_path) as server:
+        socket = server.url.removeprefix("unix://")
+        embedded.write_record(tmp_path / embedded.RECORD, 0, Path(socket))
+        assert embedded.running_server(tmp_path) == server.url
+        server.kill()
+        assert Path(socket).exists()
+        assert embedded.running_server(tmp_path) is None
 
 
 def test_a_spoilt_record_is_ignored(tmp_path: Path) -> None:
