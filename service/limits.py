@@ -24,7 +24,8 @@ class Limits(BaseModel):
     """Least speed of a body in bytes a second; 0: any."""
     stream_pause_s: Annotated[float, Field(gt=0)] = 300
     """Seconds that a body of NDJSON may pause, instead of a least speed; then 408. A WebSocket may
-    be without a message for so long; then it is closed with 4408.
+    be without a message for so long; then it is closed with 4408. One that leaves its answers
+    unread for so long is cut off.
     """
     body_bytes_held: Annotated[int, Field(ge=1 << 20)] = 64 << 20
     """Maximum bytes of bodies, beyond the first 16 kB of each, that an api process holds at one

@@ -91,7 +91,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refusal: Refusal | None = None
         self._closing: asyncio.TimerHandle | None = None
         # all that uvicorn does with the class is to call it
-        own_socket = partial(SocketProtocol, on_lost=self._leave)
+        unread_s = self.limits.stream_pause_s
+        own_socket = partial(SocketProtocol, on_lost=self._leave, unread_s=unread_s)
         self.ws_protocol_class = cast("type[asyncio.Protocol]", own_socket)
 
     @property

@@ -1,13 +1,16 @@
 """A WebSocket's connection: uvicorn's protocol, which we let end in order.
 
 uvicorn pauses reading as soon as a message waits for the application. So what a client may send
-ahead is bounded by one packet, and by ``max_size`` for a message that is not complete.
+ahead is bounded by one packet, and by ``max_size`` for a message that is not complete. What it does
+not read is bounded too: an answer waits until the one before is nearly read, but not for ever.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
 from service.http.sockets.codes import RESTARTS
 
@@ -20,16 +23,66 @@ PING_S = 20.0
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """One WebSocket; ``on_lost`` is called when its connection has ended."""
+    """One WebSocket; ``on_lost`` is called when its connection has ended.
 
-    def __init__(self, *args: Any, on_lost: Callable[[], None], **kwargs: Any) -> None:
+    A client that reads nothing for ``unread_s`` although answers wait is cut off.
+    """
+
+    def __init__(
+        self, *args: Any, on_lost: Callable[[], None], unread_s: float, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.close_timeout = CLOSE_S
-        self._on_lost = on_lost
+        self._on_lost, self._unread_s = on_lost, unread_s
+        self._unread: asyncio.TimerHandle | None = None
+        """Runs while so much is unread that answers wait."""
+        self._ending: asyncio.TimerHandle | None = None
+        """Runs while the connection closes: that waits for a client to read everything."""
+        self._pongs = b""
+        self._continued = bytearray()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._on_lost()
+        for timer in (self._unread, self._ending):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(self._unread_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
+        if self._pongs:
+            self.transport.write(self._pongs)
+            self._pongs = b""
+
+    def handle_ping(self) -> None:
+        """Answer a ping; of those that come while answers wait, the last are answered then."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self._pongs = b"".join(self.conn.data_to_send()) or self._pongs
+
+    def handle_cont(self, event: Frame) -> None:
+        """Gather a message in one piece: a list of its fragments could take many times its size."""
+        self._continued += event.data
+        if event.fin:
+            self.frames.append(bytes(self._continued))
+            self._continued.clear()
+            self.send_receive_event_to_app()
+
+    def on_task_complete(self, task: asyncio.Task[None]) -> None:
+        super().on_task_complete(task)
+        self._end_soon()
+
+    def _end_soon(self) -> None:
+        if self._ending is None and not self.disconnected:
+            self._ending = self.loop.call_later(CLOSE_S + LINGER_S, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -37,6 +90,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             # the library wrote its answer, but uvicorn waits for ever for a request
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.transport.close()
+        if self.close_sent or self.transport.is_closing():
+            self._end_soon()
 
     def handle_parser_exception(self) -> None:
         """Say what is wrong with the bytes, and discard more of them for a moment.
@@ -62,6 +117,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def shutdown(self) -> None:
         """Let the application answer what it took before it closes the socket."""
+        self._unread_s = min(self._unread_s, LINGER_S)
+        if self._unread is not None:
+            self._unread.cancel()
+            self.pause_writing()
         if self.handshake_complete and not self.close_sent:
             self.stop_keepalive()
             self.queue.put_nowait({"type": "websocket.disconnect", "code": RESTARTS})
@@ -74,3 +133,4 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.pong_timer = self.loop.call_later(PING_S, self.keepalive_timeout)
         else:
             super().keepalive_timeout()
+            self._end_soon()

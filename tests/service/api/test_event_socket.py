@@ -3,19 +3,21 @@
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any
 
 import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from service.settings import Settings
 from tests.api import check_problem, learning, served
 from tests.server import wait_until
+from tests.service.raw_clients import answered
 
 Address = tuple[str, int]
 EVENT = {"user": "ada", "item": "tt1", "rating": 4}
@@ -223,6 +225,77 @@ def test_a_socket_without_messages_is_closed(serve: Callable[..., Address]) -> N
     with opened(serve(limits={"stream_pause_s": 0.1})) as client:
         assert told(client, EVENT)["accepted"] == 1
         assert closed(client) == 4408
+
+
+@contextmanager
+def deaf(address: Address) -> Iterator[socket.socket]:
+    """A socket whose client reads its handshake, and then only what a test reads."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(30)
+        client.connect(address)
+        client.sendall(
+            b"GET /v1/events/ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\n"
+            b"upgrade: websocket\r\nsec-websocket-version: 13\r\n"
+            b"sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert answered(client).startswith(b"HTTP/1.1 101")
+        yield client
+
+
+def frame(opcode: Opcode, data: bytes, *, fin: bool = True) -> bytes:
+    return Frame(opcode, data, fin=fin).serialize(mask=True)
+
+
+MUCH_TO_SAY = json.dumps([0] * 5_000).encode()
+"""A message whose answer is many times as long."""
+
+
+def talk_on(client: socket.socket) -> None:
+    for _ in range(10_000):
+        client.sendall(frame(Opcode.TEXT, MUCH_TO_SAY))
+
+
+def test_a_client_that_never_reads_is_cut_off(serve: Callable[..., Address]) -> None:
+    address = serve(limits={"stream_pause_s": 0.5, "sockets": 1})
+    with deaf(address) as client:
+        with pytest.raises(ConnectionError):
+            talk_on(client)
+        wait_until(lambda: has_room(address))
+
+
+def test_a_client_that_never_reads_holds_up_no_end(redis_url: str, namespace: str) -> None:
+    with ExitStack() as stack, served(Settings(namespace=namespace), redis_url) as address:
+        client = stack.enter_context(deaf(address))
+        client.settimeout(1)
+        with pytest.raises(TimeoutError):
+            talk_on(client)
+
+
+def test_pongs_that_are_not_read_are_not_kept(address: Address) -> None:
+    pings = frame(Opcode.PING, b"p" * 125) * 1_000
+    with deaf(address) as client:
+        for _ in range(200):
+            client.sendall(pings)
+        client.sendall(frame(Opcode.PING, b"the last"))
+        got = b""
+        while not got.endswith(b"the last"):
+            got += client.recv(1 << 20)
+    assert len(got) < 100 * len(pings)
+
+
+def test_a_message_may_come_in_many_fragments(address: Address) -> None:
+    text = json.dumps(EVENT).encode()
+    first, *rest = (text[i : i + 1] for i in range(len(text)))
+    with deaf(address) as client:
+        client.sendall(frame(Opcode.TEXT, first, fin=False))
+        for part in rest:
+            client.sendall(frame(Opcode.CONT, b"", fin=False) * 10)
+            client.sendall(frame(Opcode.CONT, part, fin=False))
+        client.sendall(frame(Opcode.CONT, b""))
+        assert b'"accepted":1' in client.recv(65_536)
+        client.sendall(frame(Opcode.BINARY, text[:9], fin=False) + frame(Opcode.CONT, text[9:]))
+        assert b'"accepted":1' in client.recv(65_536)
 
 
 def test_there_is_room_again_after_a_socket_has_ended(serve: Callable[..., Address]) -> None:
