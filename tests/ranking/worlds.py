@@ -194,6 +194,7 @@ def material() -> Material:
     # the first twin is liked where the second is, like all else mostly on a device of its kind
     device = np.where(order < 0.7, liked.item_ix % 4, (users + liked.item_ix) % 4).astype(np.int32)
     said = tuple(("device", str(n)) for n in range(4))
+    n_said = np.array([np.unique(users[device == n]).size for n in range(4)])
     return Material(
         liked,
         features,
@@ -201,7 +202,7 @@ def material() -> Material:
         described=described,
         rated=rated,
         steps=steps,
-        contexts=ContextLikes(N_ITEMS, said, device, liked.item_ix),
+        contexts=ContextLikes(N_ITEMS, said, device, liked.item_ix, n_said),
     )
 
 

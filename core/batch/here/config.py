@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from core.recipe_settings import RecipeSettings
 from core.search.bounds import check_bounds
 
+FEWEST_USERS = 20
+"""Fewest users whose likes teach a name and text; of fewer, lifts would show the taste of these."""
+
 
 @dataclass(frozen=True)
 class HereConfig:

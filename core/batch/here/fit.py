@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from core.batch.here.config import HereConfig
+from core.batch.here.config import FEWEST_USERS, HereConfig
 from core.batch.here.likes import ContextLikes
 from core.batch.here.model import Here
 from core.errors import DataError
@@ -58,8 +58,9 @@ def fit(likes: ContextLikes, item_counts: F64, config: HereConfig) -> Here:
             learned |= dict(zip(one.rows.tolist(), lift.astype(np.float32), strict=True))
     if not names:
         raise DataError(
-            f"no name and text of a context was given with {config.fewest} liked items, beside "
-            "another text of the same name: give more events with `context`"
+            f"no name and text of a context was given with {config.fewest} liked items by "
+            f"{FEWEST_USERS} users, beside another text of the same name: "
+            "give more events with `context`"
         )
     if not learned:
         raise DataError("what is liked is the same in all contexts")
@@ -100,7 +101,7 @@ def _names(likes: ContextLikes, config: HereConfig) -> Iterator[_Name]:
     """Yield the names that had several texts, with the texts that have enough likes."""
     n_said = len(likes.said)
     totals = np.bincount(likes.said_ix, minlength=n_said)
-    enough = np.flatnonzero(totals >= config.fewest)
+    enough = np.flatnonzero((totals >= config.fewest) & (likes.n_users >= FEWEST_USERS))
     learned = enough[np.argsort(-totals[enough], kind="stable")][: config.most]
     of_name: dict[str, list[int]] = {}
     for number, (name, _) in enumerate(likes.said):

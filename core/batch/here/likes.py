@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.types import I32
+from core.types import I32, I64
 
 Said = tuple[str, str]
 """A name of a context and its text, as ``("device", "phone")``."""
@@ -20,6 +20,8 @@ class ContextLikes:
     """(n,): index in ``said``."""
     item_ix: I32
     """(n,)"""
+    n_users: I64
+    """(k,): how many users liked something where a name had a text, by its index in ``said``."""
 
     def __len__(self) -> int:
         return self.item_ix.size

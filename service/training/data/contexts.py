@@ -5,6 +5,7 @@ after the first texts of a name is left out.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from core.batch.here.likes import ContextLikes, Said
 from core.kernels.scan import Mask
 from core.meaning import EventMeanings
-from core.types import I32
+from core.types import I32, I64
 from service.store.profiles.contexts import context_of, entries_of
 from service.store.profiles.history_reader import Histories
 from service.store.profiles.history_record import sequences
@@ -31,8 +32,8 @@ class ContextPages:
     def __init__(self, n_items: int, meanings: EventMeanings) -> None:
         self._n_items, self._meanings = n_items, meanings
         self._seen = _Seen()
-        self._known: list[tuple[I32, I32]] = []
-        self._whole: list[tuple[I32, I32]] = []
+        self._known: list[_Likes] = []
+        self._whole: list[_Likes] = []
         self._later: list[I32] = []
 
     def add(
@@ -68,8 +69,8 @@ class ContextPages:
             where[found] = number[at[found]]
         return where
 
-    def _likes(self, page: Histories, where: I32, chosen: Mask) -> tuple[I32, I32]:
-        """Return what was said and the items of some records; each user counts once for each."""
+    def _likes(self, page: Histories, where: I32, chosen: Mask) -> "_Likes":
+        """Return the likes of some records; each user counts once for each."""
         own = where[chosen]
         said = [self._seen.said_of[number] for number in own.tolist()]
         repeats = np.fromiter(map(len, said), np.int64, len(said))
@@ -79,7 +80,8 @@ class ContextPages:
         n_said = len(self._seen.said) + 1
         key = np.unique((user * n_said + said_ix) * self._n_items + item)
         rest, item = np.divmod(key, max(self._n_items, 1))
-        return (rest % n_said).astype(np.int32), item.astype(np.int32)
+        users = np.bincount(np.unique(rest) % n_said, minlength=n_said)
+        return _Likes((rest % n_said).astype(np.int32), item.astype(np.int32), users)
 
     def contexts(self) -> Contexts:
         return Contexts(
@@ -89,11 +91,24 @@ class ContextPages:
             [dict(self._seen.said[one] for one in each) for each in self._seen.said_of],
         )
 
-    def _joined(self, parts: Sequence[tuple[I32, I32]]) -> ContextLikes:
+    def _joined(self, parts: Sequence["_Likes"]) -> ContextLikes:
         none = np.empty(0, np.int32)
-        said_ix = np.concatenate([none, *(part[0] for part in parts)])
-        item_ix = np.concatenate([none, *(part[1] for part in parts)])
-        return ContextLikes(self._n_items, tuple(self._seen.said), said_ix, item_ix)
+        said_ix = np.concatenate([none, *(part.said_ix for part in parts)])
+        item_ix = np.concatenate([none, *(part.item_ix for part in parts)])
+        said = tuple(self._seen.said)
+        n_users = np.zeros(len(said) + 1, np.int64)
+        for part in parts:
+            # no user is on two pages
+            n_users[: part.n_users.size] += part.n_users
+        return ContextLikes(self._n_items, said, said_ix, item_ix, n_users[:-1])
+
+
+class _Likes(NamedTuple):
+    """The likes of a page, and how many of its users liked something where each text was said."""
+
+    said_ix: I32
+    item_ix: I32
+    n_users: I64
 
 
 class _Seen:

@@ -1,11 +1,13 @@
 """What is liked in contexts: lifts beside naive counts, noise, bounds and snapshots."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.batch.here.config import HereConfig
+from core.batch.here.config import FEWEST_USERS, HereConfig
 from core.batch.here.fit import fit, log_likelihood, steadiness
 from core.batch.here.likes import ContextLikes
 from core.batch.here.model import Here
@@ -17,6 +19,7 @@ from tests.core import reference_here
 
 N_ITEMS = 40
 SAID = (("device", "phone"), ("device", "tv"), ("device", "rare"), ("page", "home"), ("page", "x"))
+MANY = (100,) * len(SAID)
 ABOUT = {"settings": {}, "metrics": {}, "cuts": {}}
 
 
@@ -33,9 +36,9 @@ def told(seed: int = 0, n: int = 4_000, *, matters: bool = True) -> list[tuple[i
     return found
 
 
-def likes_of(rows: list[tuple[int, int]]) -> ContextLikes:
+def likes_of(rows: list[tuple[int, int]], users: Sequence[int] = MANY) -> ContextLikes:
     said_ix, item_ix = np.array(rows, np.int32).reshape(-1, 2).T
-    return ContextLikes(N_ITEMS, SAID, said_ix, item_ix)
+    return ContextLikes(N_ITEMS, SAID, said_ix, item_ix, np.array(users))
 
 
 def counts_of(rows: list[tuple[int, int]]) -> F64:
@@ -100,6 +103,15 @@ def test_texts_with_few_likes_and_names_with_one_text_are_left_out():
         fit(likes_of(alone), counts_of(alone), HereConfig())
     with pytest.raises(DataError):
         fit(likes_of([]), np.ones(N_ITEMS), HereConfig())
+
+
+def test_a_text_that_few_users_said_is_left_out_however_much_they_liked():
+    rows = told()
+    for users, learned in ((FEWEST_USERS - 1, {"tv"}), (FEWEST_USERS, {"phone", "tv"})):
+        made = fit(likes_of(rows, (users, *MANY[1:])), counts_of(rows), HereConfig())
+        assert {text for _, text in made.said} == learned
+    with pytest.raises(DataError, match=f"by {FEWEST_USERS} users"):
+        fit(likes_of(rows, (1,) * len(SAID)), counts_of(rows), HereConfig())
 
 
 def test_scores_are_shares_times_the_lifts_of_all_that_is_said():

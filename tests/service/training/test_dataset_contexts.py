@@ -48,7 +48,16 @@ def test_each_user_counts_once_for_what_was_liked_where(client, namespace, parti
     ]
     data = dataset(client, namespace, told, partitions=partitions)
     expected = {("device", "phone", 0): 2, ("page", "home", 0): 1, ("device", "tv", 1): 1}
-    assert counted(data.now.contexts) == expected
+    found = data.now.contexts
+    assert counted(found) == expected
+    n_users = dict(zip(found.said, found.n_users.tolist(), strict=True))
+    assert n_users == {("device", "phone"): 2, ("page", "home"): 1, ("device", "tv"): 1}
+
+
+def test_what_one_user_says_is_not_learned_however_much_they_like(client, namespace):
+    told = on_devices() + [Record("fan", item, context="device=car") for item in range(60)]
+    made = RECIPE.fit(dataset(client, namespace, told).now, RECIPE.settings.base)
+    assert sorted(made.said) == [("device", "phone"), ("device", "tv")]
 
 
 def test_what_was_liked_after_the_cut_is_not_known_at_the_cut(client, namespace):
