@@ -101,10 +101,15 @@ class Lineups:
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
         """Return the lineup with these models, not the active ones; raise CursorExpired if gone.
 
-        Beginnings of versions will do.
+        Beginnings of versions will do. An active family that reads contexts may be absent: it takes
+        no part in a list without a context, so the current lineup goes on with that list.
         """
         lineup = self.current(partition)
-        active = {one.strategy: one.version for one in lineup.trained}
+        active = {
+            one.strategy: one.version
+            for one in lineup.trained
+            if one.strategy in versions or not one.family.reads_context
+        }
         if active.keys() == versions.keys() and all(
             active[strategy].startswith(versions[strategy]) for strategy in active
         ):

@@ -1,6 +1,7 @@
 """Rank by context: what is liked where the list is shown, and more than elsewhere."""
 
 from collections.abc import Mapping
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -9,11 +10,11 @@ from core.batch.here.snapshot import here_of
 from core.types import F32, I32
 from service.ranking.asker import Asker
 from service.ranking.family import Family, Published
-from service.ranking.pool import Pool, Ranked, chosen, first
+from service.ranking.pool import Head, Pool, chosen
 from service.ranking.ranker import Listed, Ranker
 
-MOST_ORDERS = 64
-"""Most contexts whose order of all items is kept."""
+HEAD, HEADS = 1_000, 1_000
+"""Length of a kept head, in items of 8 bytes; most contexts whose heads are kept: 8 MB together."""
 
 
 class ByContext(Ranker):
@@ -31,15 +32,18 @@ class ByContext(Ranker):
         super().__init__(family, version, trained_through)
         self.model = model
         self.n_items, self.effort = model.n_items, model.n_items
-        self._orders: dict[tuple[int, ...], Ranked] = {}
+        self.top = lru_cache(HEADS)(partial(_head_of, model, version))
+        """The best items of a context, the same for everybody."""
 
     def knows(self, asker: Asker) -> bool:
         return bool(asker.context) and bool(self.model.known(asker.context))
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
-        if pool.candidates is not None:
-            return Listed(*chosen(self.scores(asker), pool, n))
-        return Listed(*first(self._order(asker), pool, n))
+        if pool.candidates is None:
+            found = self.top(self.model.known(asker.context)).best(pool, n)
+            if found is not None:
+                return Listed(*found)
+        return Listed(*chosen(self.scores(asker), pool, n))
 
     def scores(self, asker: Asker) -> F32:
         return self.model.scores(self.model.known(asker.context))
@@ -51,19 +55,12 @@ class ByContext(Ranker):
         # found here, because it reads the whole model once
         self.model.scores(range(len(self.model.said)))
 
-    def _order(self, asker: Asker) -> Ranked:
-        """Return all items that somebody liked, best first."""
-        known = self.model.known(asker.context)
-        order = self._orders.get(known)
-        if order is None:
-            scores = self.model.scores(known)
-            items = np.argsort(-scores, kind="stable").astype(np.int32)
-            items = items[: np.count_nonzero(np.isfinite(scores))]
-            order = items, scores[items]
-            if len(self._orders) < MOST_ORDERS:
-                # kept: it is the same for everybody in this context
-                self._orders[known] = order
-        return order
+
+def _head_of(model: Here, version: str, known: tuple[int, ...]) -> Head:
+    """Return the best of all items that somebody liked."""
+    everything = Pool(np.ones(model.n_items, np.bool_))
+    items, scores = chosen(model.scores(known), everything, HEAD)
+    return Head(version, items, scores, whole=items.size < HEAD)
 
 
 def read_here(family: Family, model: Published) -> ByContext:

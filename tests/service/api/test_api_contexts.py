@@ -108,7 +108,7 @@ def test_a_list_without_a_context_is_the_same_before_and_after_one_with_it(api: 
     assert unheard["items"] == plain["items"]
 
 
-def test_an_answer_for_a_context_is_given_again_for_this_context_alone(api: Api) -> None:
+def test_the_same_context_gets_the_same_list_again_and_another_one_its_own(api: Api) -> None:
     phone, tv = asked(api, k=7, **PHONE), asked(api, k=7, **TV)
     assert asked(api, k=7, **PHONE)["items"] == phone["items"] != tv["items"]
     assert asked(api, k=7, **TV)["items"] == tv["items"]

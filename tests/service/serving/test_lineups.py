@@ -30,11 +30,24 @@ class Shop:
     def basis(self):
         return self._lineups.current(0).basis
 
+    def basis_of(self, **versions):
+        return self._lineups.of_versions(0, versions).basis
 
-def model(version):
+
+def model(version, strategy="fbgd"):
     return SimpleNamespace(
-        record=SimpleNamespace(version=version, strategy="fbgd"), ranker=fold_in(4)
+        record=SimpleNamespace(version=version, strategy=strategy),
+        ranker=fold_in(4, strategy=strategy),
     )
+
+
+def test_a_page_without_a_context_goes_on_in_the_current_lineup():
+    shop = Shop()
+    names = ("fbgd", "ocmf", "here")
+    shop.models.current = ActiveSet({name: model(f"{name}-0", name) for name in names})
+    assert shop.basis_of(fbgd="fbgd-0", ocmf="ocmf-0") is shop.basis
+    assert shop.basis_of(fbgd="fbgd-0", ocmf="ocmf-0", here="here-0") is shop.basis
+    assert shop.basis_of(fbgd="fbgd-0") is not shop.basis
 
 
 def test_a_basis_says_which_of_its_parts_has_changed():

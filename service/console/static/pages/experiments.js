@@ -9,7 +9,7 @@ import { said } from "../shared/toasts.js";
 
 const EVERY_MS = 5000;
 const TONES = { running: "info", stopped: "plain", promoted: "good" };
-const MODELS = ["mixture", "fbgd", "ocmf", "neighbours", "sequence", "content", "next", "online", "popular", "trending", "latest"];
+const MODELS = ["mixture", "fbgd", "ocmf", "neighbours", "sequence", "content", "here", "exmlds", "ordinal", "next", "online", "popular", "trending", "latest"];
 
 export async function show(root, { signal, every }) {
   const body = el("div", { class: "stack" }, loading());
