@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Self
@@ -20,12 +21,14 @@ class NatsServer:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._settings = directory / "nats.conf"
         self.url = ""
 
     def __enter__(self) -> Self:
         ports = self._directory / "ports"
         ports.mkdir(parents=True)
-        command = ["nats-server", "-js", "-sd", str(self._directory), "-a", "127.0.0.1", "-p", "-1"]
+        self._configure(max_payload=1 << 20)
+        command = ["nats-server", "-c", str(self._settings), "-a", "127.0.0.1", "-p", "-1"]
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, "--ports_file_dir", str(ports)], stdout=log, stderr=log
@@ -35,6 +38,17 @@ class NatsServer:
         wait_until(lambda: "nats" in json.loads(written.read_text()))
         (self.url,) = json.loads(written.read_text())["nats"]
         return self
+
+    def set_max_payload(self, n_bytes: int) -> None:
+        """Lower the bound of a message; clients that are connected are not told."""
+        self._configure(max_payload=n_bytes)
+        self._process.send_signal(signal.SIGHUP)
+        log = self._directory / "log"
+        wait_until(lambda: f"max_payload = {n_bytes}" in log.read_text())
+
+    def _configure(self, max_payload: int) -> None:
+        settings = {"jetstream": {"store_dir": str(self._directory)}, "max_payload": max_payload}
+        self._settings.write_text(json.dumps(settings))
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()

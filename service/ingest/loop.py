@@ -39,15 +39,31 @@ async def ingest(
 async def _work(
     options: NatsOptions, service: Service, meters: Meters, stop: asyncio.Event
 ) -> None:
-    async with nats_stream(options) as stream:
-        logger().info("ingest_started", stream=options.stream, durable=options.durable)
-        while not stop.is_set():
-            try:
-                await _batch(stream, service, meters)
-            except (Error, OSError) as error:
-                # what is not acknowledged comes again
-                logger().warning("ingest_waits", detail=f"NATS: {said(error)}")
-                await asyncio.sleep(PAUSE_S)
+    while not stop.is_set():
+        try:
+            async with nats_stream(options) as stream:
+                logger().info("ingest_started", stream=options.stream, durable=options.durable)
+                await _session(stream, service, meters, stop)
+        except (Error, OSError) as error:
+            await _wait(error)
+
+
+async def _session(
+    stream: NatsStream, service: Service, meters: Meters, stop: asyncio.Event
+) -> None:
+    while not stop.is_set():
+        try:
+            await _batch(stream, service, meters)
+        except (Error, OSError) as error:
+            if stream.is_closed:
+                raise
+            await _wait(error)
+
+
+async def _wait(error: Exception) -> None:
+    # what is not acknowledged comes again
+    logger().warning("ingest_waits", detail=f"NATS: {said(error)}")
+    await asyncio.sleep(PAUSE_S)
 
 
 async def _batch(stream: NatsStream, service: Service, meters: Meters) -> None:
@@ -59,9 +75,14 @@ async def _batch(stream: NatsStream, service: Service, meters: Meters) -> None:
         answers = await service.answers([stream.message(one) for one in delivered])
     finally:
         holding.cancel()
-    for one, answer in zip(delivered, answers, strict=True):
-        await stream.finish(one, answer)
-        meters.count(INGESTED, _outcome(answer)).add()
+    # what is stored comes first: it does not wait for a dead letter that cannot be published
+    for one, answer in sorted(zip(delivered, answers, strict=True), key=_is_set_aside):
+        if await stream.finish(one, answer):
+            meters.count(INGESTED, _outcome(answer)).add()
+
+
+def _is_set_aside(finished: tuple[object, Answer]) -> bool:
+    return not finished[1].is_whole
 
 
 def _outcome(answer: Answer) -> str:

@@ -13,7 +13,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import nats
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error, NoServersError
 from nats.js.api import AckPolicy, ConsumerConfig
@@ -45,9 +47,14 @@ class NatsOptions:
 class NatsStream:
     """Messages of a stream, in their order."""
 
-    def __init__(self, options: NatsOptions, jetstream: Any, source: Any, name: str) -> None:
-        self._options, self._jetstream = options, jetstream
+    def __init__(self, options: NatsOptions, client: Client, source: Any, name: str) -> None:
+        self._options, self._client, self._jetstream = options, client, client.jetstream()
         self._source, self._name = source, name
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection has ended for good: so it does after each error of the server."""
+        return self._client.is_closed
 
     async def next(self) -> list[Msg]:
         """Return up to a batch of messages; none if none came for a moment."""
@@ -68,17 +75,24 @@ class NatsStream:
             for message in messages:
                 await message.in_progress()
 
-    async def finish(self, delivered: Msg, answer: Answer) -> None:
-        """Acknowledge a message, after one that is not stored whole was set aside."""
+    async def finish(self, delivered: Msg, answer: Answer) -> bool:
+        """Acknowledge a message, after one that is not stored whole was set aside.
+
+        False: the dead letter was refused, and the message comes again.
+        """
         if not answer.is_whole:
-            await self._set_aside(delivered, answer)
+            try:
+                await self._set_aside(delivered, answer)
+            except APIError as error:
+                detail = f"NATS refuses a dead letter: {said(error)}"
+                logger().warning("ingest_waits", detail=detail)
+                return False
         await delivered.ack()
+        return True
 
     async def _set_aside(self, delivered: Msg, answer: Answer) -> None:
         code = answer.code or "rows_rejected"
-        detail = answer.detail or "; ".join(
-            f"row {r['index']}: {r['detail']}" for r in answer.rejected
-        )
+        detail = answer.detail or "; ".join(f"row {r.index}: {r.detail}" for r in answer.rejected)
         where = self.message(delivered).id
         headers = {
             "Nats-Msg-Id": where,
@@ -86,7 +100,13 @@ class NatsStream:
             "Hedgerow-Reason": _plain(detail),
             "Hedgerow-Subject": _plain(delivered.subject),
         }
-        await self._jetstream.publish(self._options.dead_subject, delivered.data, headers=headers)
+        body = delivered.data if answer.code else _rows(delivered.data, answer)
+        room = self._client.max_payload - _size(headers)
+        if len(body) > room:
+            # NATS would end the connection
+            headers["Hedgerow-Length"] = str(len(body))
+            body = body[: max(0, self._client.max_payload - _size(headers))]
+        await self._jetstream.publish(self._options.dead_subject, body, headers=headers)
         logger().warning("message_set_aside", message=where, code=code)
 
 
@@ -121,12 +141,12 @@ async def nats_stream(options: NatsOptions) -> AsyncIterator[NatsStream]:
         # a stream that is made anew counts from 1 again
         made = f"{options.stream}/{info.created}".encode()
         name = blake2b(made, digest_size=8).hexdigest()
-        yield NatsStream(options, jetstream, source, name)
+        yield NatsStream(options, client, source, name)
     finally:
         await client.close()
 
 
-async def _connected(options: NatsOptions) -> Any:
+async def _connected(options: NatsOptions) -> Client:
     credentials = None if options.credentials is None else str(options.credentials)
     try:
         return await nats.connect(
@@ -174,3 +194,14 @@ def said(error: Exception) -> str:
 def _plain(text: str) -> str:
     """Return a text as a header can hold it."""
     return text.encode("ascii", "backslashreplace").decode().replace("\n", " ")[:REASON_LENGTH]
+
+
+def _rows(body: bytes, answer: Answer) -> bytes:
+    """Return the rows that were rejected: the others are stored, and would count again."""
+    rows = msgspec.json.decode(body, type=list[msgspec.Raw])
+    return b"[" + b",".join(bytes(rows[r.index]) for r in answer.rejected) + b"]"
+
+
+def _size(headers: dict[str, str]) -> int:
+    """Return the bytes of headers as they are sent, which count against the largest payload."""
+    return len("NATS/1.0\r\n\r\n") + sum(len(f"{k}: {v}\r\n") for k, v in headers.items())

@@ -15,7 +15,7 @@ from service.telemetry import logger
 PAUSE_S = 1.0
 """Seconds between two tries while the service is away."""
 ANSWER_S = 60.0
-"""Seconds after which a message without an answer is sent again; a full log takes half of that."""
+"""Seconds without an answer after which messages are sent again; a full log takes half of that."""
 TOO_LONG = 1009
 AWAY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, *(s for s in HTTPStatus if s >= 500)})
 """Statuses of a handshake that may be another one later."""
@@ -29,6 +29,13 @@ class Message(NamedTuple):
     body: bytes
 
 
+class Rejected(msgspec.Struct):
+    """An event of an array that is not stored."""
+
+    index: int
+    detail: str
+
+
 class Answer(msgspec.Struct):
     """What the service says of a message; ``code``: nothing of it is stored."""
 
@@ -36,7 +43,7 @@ class Answer(msgspec.Struct):
     detail: str = ""
     retry_after: float | None = None
     accepted: int = 0
-    rejected: list[dict[str, object]] = []
+    rejected: list[Rejected] = []
 
     @property
     def is_whole(self) -> bool:
@@ -64,12 +71,13 @@ class Service:
         while left := [i for i in range(len(messages)) if i not in answers]:
             pause_s = PAUSE_S
             try:
-                async with asyncio.timeout(ANSWER_S):
-                    pause_s = await self._exchange(messages, left, answers)
+                pause_s = await self._exchange(messages, left, answers)
             except ConnectionClosed as error:
-                if error.rcvd is not None and error.rcvd.code == TOO_LONG:
-                    longest = max(left, key=lambda i: len(messages[i].body))
-                    answers[longest] = Answer("too_large", error.rcvd.reason)
+                if (why := _too_long(error)) is not None:
+                    # if any is too long, the longest is
+                    unanswered = [i for i in left if i not in answers]
+                    longest = max(unanswered, key=lambda i: len(_envelope(messages[i])))
+                    answers[longest] = Answer("too_large", why)
                 self._lost(error)
             except (OSError, WebSocketException) as error:
                 self._lost(error)
@@ -82,24 +90,34 @@ class Service:
     ) -> float:
         """Send what is left and note the final answers; return when to send the others again."""
         socket, pause_s = await self._opened(), 0.0
-        for i in left:
-            await socket.send(_envelope(messages[i]), text=True)
-        for i in left:
-            answer = _answer.decode(await socket.recv(decode=False))
-            if answer.code in NO_MORE:
-                raise Misconfigured(f"the service takes no events any more: {answer.detail}")
-            if answer.retry_after is None:
-                answers[i] = answer
-            else:
-                pause_s = max(pause_s, answer.retry_after)
+        sending = asyncio.ensure_future(_send(socket, [messages[i] for i in left]))
+        try:
+            for i in left:
+                async with asyncio.timeout(ANSWER_S):
+                    answer = _answer.decode(await socket.recv(decode=False))
+                if answer.code in NO_MORE:
+                    raise Misconfigured(f"the service takes no events any more: {answer.detail}")
+                if answer.retry_after is None:
+                    answers[i] = answer
+                else:
+                    pause_s = max(pause_s, answer.retry_after)
+        finally:
+            # it has ended by itself, unless the socket is of no more use
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
         return pause_s
 
     async def _opened(self) -> ClientConnection:
         if self._socket is None:
             try:
-                # all answers have room, so that the service never waits for us to read them
+                # all answers have room, so that the service never waits for us to read them; one
+                # that rejects each row of an array is longer than what the library takes by itself
                 self._socket = await connect(
-                    self._url, additional_headers=self._headers, max_queue=None, compression=None
+                    self._url,
+                    additional_headers=self._headers,
+                    max_size=None,
+                    max_queue=None,
+                    compression=None,
                 )
             except InvalidStatus as error:
                 if error.response.status_code in AWAY:
@@ -113,6 +131,18 @@ class Service:
             self._socket.transport.abort()
             self._socket = None
         logger().warning("ingest_waits", detail=f"the service at {self._url}: {error}")
+
+
+async def _send(socket: ClientConnection, messages: Sequence[Message]) -> None:
+    for message in messages:
+        await socket.send(_envelope(message), text=True)
+
+
+def _too_long(error: ConnectionClosed) -> str | None:
+    """Return why the service finds a message too long; None if it ended for another reason."""
+    if error.rcvd is None or error.rcvd.code != TOO_LONG or error.rcvd_then_sent is False:
+        return None
+    return error.rcvd.reason
 
 
 def _fault(message: Message) -> Answer | None:

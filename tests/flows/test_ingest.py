@@ -73,9 +73,10 @@ def dead_letters(broker: NatsServer) -> list[tuple[bytes, str, str]]:
     async def act(stream: JetStreamContext) -> list[tuple[bytes, str, str]]:
         name = "hedgerow-dead-letters"
         state = (await stream.stream_info(name)).state
-        found = [await stream.get_msg(name, n) for n in range(1, state.messages + 1)]
+        letters = await stream.subscribe("hedgerow.dead-letters", stream=name)
+        found = [await letters.next_msg() for _ in range(state.messages)]
         return [
-            (m.data or b"", m.headers["Hedgerow-Code"], m.headers["Hedgerow-Reason"])
+            (m.data, m.headers["Hedgerow-Code"], m.headers["Hedgerow-Reason"])
             for m in found
             if m.headers
         ]
@@ -126,6 +127,43 @@ def seen(broker: NatsServer) -> bool:
         return any(one.name == "hedgerow" for one in await stream.consumers_info("EVENTS"))
 
     return bool(with_nats(broker, act))
+
+
+def test_dead_letters_have_room(
+    room: Path, redis_url: str, namespace: str, broker: NatsServer
+) -> None:
+    told = message(0)[1]
+    rejected = b",".join([b"{}"] * 9_999)
+    long = b'"' + b"x" * (1_048_576 - 2) + b'"'
+    publish(broker, [long, b"[" + told + b"," + rejected + b"]", told])
+    settings = Settings(namespace=namespace, data_dir=room / "data")
+    with ExitStack() as stack:
+        stack.enter_context(learning(settings, redis_url))
+        host, port = stack.enter_context(served(settings, redis_url))
+        options = ["--stream", "EVENTS", "--nats", broker.url, "--url", f"http://{host}:{port}"]
+        role = Role(room, "ingest", settings, "ingest", *options, "--ack-wait", "1")
+        stack.enter_context(role)
+        wait_until(lambda: seen(broker) and unacknowledged(broker) == 0, 60)
+        letters = {code: body for body, code, _ in dead_letters(broker)}
+        assert letters["rows_rejected"] == b"[" + rejected + b"]"
+        assert long.startswith(letters["too_large"])
+        assert len(letters["too_large"]) > len(long) - 1_000
+
+        # NATS ends the connection: with its headers the letter is over the bound that it has now
+        broker.set_max_payload(20_000)
+        unreadable = b"{" + b" " * 19_950
+        publish(broker, [unreadable, told])
+        wait_until(lambda: unacknowledged(broker) == 0, 60)
+        assert role.log.count('"ingest_started"') == 2
+        body, code, _ = dead_letters(broker)[-1]
+        assert code == "malformed_json"
+        assert body
+        assert unreadable.startswith(body)
+        assert len(body) < len(unreadable)
+        role.stop()
+        direct = stack.enter_context(connect(redis_url, role="test"))
+        wait_until(lambda: recorded(direct, namespace).total() >= 3)
+        assert recorded(direct, namespace) == Counter({message(0)[0]: 3})
 
 
 def test_a_missing_stream_is_said_in_one_line(broker: NatsServer, room: Path) -> None:
