@@ -142,7 +142,12 @@ class Rules:
             return "invalid_id", id_fault("item", event.item)
         if event.event_id is not UNSET and not is_id(event.event_id):
             return "invalid_id", id_fault("event_id", event.event_id)
-        if event.rec_id is not UNSET and not is_id(event.rec_id):
+        # one that an answer held may be longer than other ids
+        if (
+            event.rec_id is not UNSET
+            and not is_id(event.rec_id)
+            and decode_rec_id(event.rec_id) is None
+        ):
             return "invalid_id", id_fault("rec_id", event.rec_id)
         if event.context is not UNSET and (fault := context_fault(event.context)):
             return "invalid_event", fault

@@ -110,6 +110,17 @@ def test_candidates_are_put_in_order_as_the_arm_says(shop: Api) -> None:
         assert arm_of(ranked) == arm_of(slate(shop, user))
 
 
+def test_feedback_to_a_list_of_the_longest_context_counts(shop: Api) -> None:
+    begin(shop)
+    own = slate(shop, "ada", context=f"a={'x' * 64},b={'y' * 64},c={'z' * 23}")
+    assert len(own["rec_id"]) > 256
+    row = {"user": "ada", "item": "i1", "kind": "impression", "rec_id": own["rec_id"]}
+    answer = shop("POST", "/v1/events", json=row)
+    assert answer.status_code == 202, answer.text
+    get(shop, "/v1/users/ada/recommendations", min_sequence=answer.json()["sequence"])
+    assert sum(arm["impressions"] for arm in report(shop)["arms"]) == 1
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_follows_counts_for_the_arm(shop: Api, stream: bool) -> None:
     begin(shop)
