@@ -1,6 +1,7 @@
 """The newest snapshot of what the learner of each partition publishes, mapped from its file."""
 
 import asyncio
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,22 +39,25 @@ class OnlineSnapshotFollower(Polled):
         ]
         self._config, self._files = config, SnapshotFiles(directory)
         self.current = LearnedState()
+        self._replacing = threading.Lock()
 
     def forget(self, now: Survey, *, went_back: bool) -> None:
         super().forget(now, went_back=went_back)
         if went_back:
             # a store that lost everything has no snapshot that could take its place
-            self.current = LearnedState()
+            with self._replacing:
+                self.current = LearnedState()
 
     async def refresh(self) -> None:
         """Map new snapshots now."""
         await asyncio.to_thread(self._refresh)
 
     def _refresh(self) -> None:
-        newest = dict(self.current.parts)
+        known = self.current
+        newest = dict(known.parts)
         for partition, source in enumerate(self._sources):
             version = source.version()
-            if version is None or version == self._version(partition):
+            if version is None or version == _version(known, partition):
                 continue
             # keep the current one if the new one was replaced, is damaged or has other experts
             with suppress(NotFound, CoreError):
@@ -63,13 +67,16 @@ class OnlineSnapshotFollower(Polled):
                     _transitions(snapshot),
                     _takers(snapshot),
                 )
-        if newest != self.current.parts:
-            self.current = LearnedState.of(newest, now_ms=now_ms())
-            self._files.remove_unused({part.online.version for part in newest.values()})
+        if newest != known.parts:
+            self._replace(known, LearnedState.of(newest, now_ms=now_ms()))
 
-    def _version(self, partition: int) -> str | None:
-        part = self.current.parts.get(partition)
-        return None if part is None else part.online.version
+    def _replace(self, known: LearnedState, newest: LearnedState) -> None:
+        with self._replacing:
+            if self.current is not known:
+                # forgotten meanwhile: what was read before may be of a store that is gone
+                return
+            self.current = newest
+        self._files.remove_unused({part.online.version for part in newest.parts.values()})
 
     def _items(self, partition: int, version: str, snapshot: Snapshot) -> OnlineItems:
         model = OnlineModel(self._config)
@@ -79,6 +86,11 @@ class OnlineSnapshotFollower(Polled):
         # in this thread, because the first scores load the kernels for read-only arrays
         items.scores(np.zeros(model.width, np.float32))
         return items
+
+
+def _version(known: LearnedState, partition: int) -> str | None:
+    part = known.parts.get(partition)
+    return None if part is None else part.online.version
 
 
 def _transitions(snapshot: Snapshot) -> Counted:

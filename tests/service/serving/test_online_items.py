@@ -69,6 +69,25 @@ def test_scores_are_those_of_the_learners_own_rows(world, client):
     assert items.scores(row).clip(1, 5) == pytest.approx(predicted.rating, abs=1e-5)
 
 
+def test_what_is_forgotten_while_snapshots_are_read_stays_forgotten(world, client, monkeypatch):
+    _, source, settings = world
+    follower = followed(client, settings)
+    follower._refresh()
+    assert follower.current.parts
+
+    def forgotten_meanwhile():
+        follower.forget(survey(client, settings.namespace, 1), went_back=True)
+        return source.version()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(follower._sources[0], "version", forgotten_meanwhile)
+        for _ in ("the same snapshot", "one that is new to it"):
+            follower._refresh()
+            assert not follower.current.parts
+    follower._refresh()
+    assert follower.current.online[0].seen_through == 500
+
+
 def test_an_unchanged_snapshot_is_kept_and_an_old_file_goes(world, client):
     learner, source, settings = world
     follower = followed(client, settings)
