@@ -58,7 +58,8 @@ class Limits(BaseModel):
     """Maximum WebSockets (`/v1/events/ws`) of each api process; then 503."""
     message_bytes: Annotated[int, Field(ge=1024, le=16 << 20)] = 256 << 10
     """Maximum bytes of a message of a WebSocket; a longer one closes it with 1009. An api process
-    may hold three times as many bytes for each of its ``sockets``.
+    may hold three times as many bytes for each of its ``sockets``, and the events that it decodes
+    of them: fewer than twice ``max_array`` at a time.
     """
     count_loopback: bool = False
     """Whether the bounds by address hold for loopback too. All clients of a proxy on loopback then

@@ -133,7 +133,7 @@ class EventSocket:
                     return IDLE, f"no message came for {most}: connect when there is one"
                 error = await self._look()
             else:
-                error = await self._answer(self._take())
+                error = await self._answer(await self._take())
                 since = clock()
             if error is not None:
                 return code_of(error), error.detail
@@ -141,15 +141,24 @@ class EventSocket:
             return RESTARTS, "this process ends: connect again, and send what was not answered"
         return self._left or 0, ""
 
-    def _take(self) -> list[Message]:
-        most = self._state.settings.max_array
-        bodies = list(self._waiting)
-        messages = [decoded(self._answered + i, body, most) for i, body in enumerate(bodies)]
-        self._waiting.clear()
-        self._answered += len(bodies)
-        self._bytes = 0
-        self._changed.clear()
-        self._room.set()
+    async def _take(self) -> list[Message]:
+        """Decode what waits, but no more messages once they have ``max_array`` rows."""
+        settings, messages, rows = self._state.settings, list[Message](), 0
+        for _ in range(len(self._waiting)):
+            body = self._waiting.popleft()
+            self._bytes -= len(body)
+            messages.append(decoded(self._answered, body, settings.max_array))
+            self._answered += 1
+            rows += len(messages[-1].events)
+            if rows >= settings.max_array:
+                break
+            if not messages[-1].is_one:
+                # many rows take a while: others have their turn
+                await asyncio.sleep(0)
+        if not self._waiting:
+            self._changed.clear()
+        if len(self._waiting) < UNANSWERED and self._bytes < settings.limits.message_bytes:
+            self._room.set()
         return messages
 
     async def _look(self) -> ServiceError | None:

@@ -99,6 +99,17 @@ def test_every_message_is_answered_in_order_with_its_sequence(address: Address) 
     assert [after - before for before, after in pairwise(ends)] == [n % 3 + 1 for n in range(1, 50)]
 
 
+def test_messages_with_more_rows_than_an_array_are_taken_in_parts(
+    serve: Callable[..., Address],
+) -> None:
+    with opened(serve(max_array=4)) as client:
+        for n in range(60):
+            client.send(json.dumps([EVENT, 0, EVENT] if n % 2 else EVENT))
+        answers = [json.loads(client.recv(timeout=30)) for _ in range(60)]
+    assert [answer["message"] for answer in answers] == list(range(60))
+    assert [answer["accepted"] for answer in answers] == [1, 2] * 30
+
+
 def test_an_envelope_gives_a_message_an_id(address: Address) -> None:
     with opened(address) as client:
         assert told(client, {"id": "one", "events": EVENT})["id"] == "one"
