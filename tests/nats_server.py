@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -27,7 +27,7 @@ class NatsServer:
     def __enter__(self) -> Self:
         ports = self._directory / "ports"
         ports.mkdir(parents=True)
-        self._configure(max_payload=1 << 20)
+        self._configure()
         command = ["nats-server", "-c", str(self._settings), "-a", "127.0.0.1", "-p", "-1"]
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -41,13 +41,23 @@ class NatsServer:
 
     def set_max_payload(self, n_bytes: int) -> None:
         """Lower the bound of a message; clients that are connected are not told."""
-        self._configure(max_payload=n_bytes)
-        self._process.send_signal(signal.SIGHUP)
-        log = self._directory / "log"
-        wait_until(lambda: f"max_payload = {n_bytes}" in log.read_text())
+        self._reload(max_payload=n_bytes)
 
-    def _configure(self, max_payload: int) -> None:
-        settings = {"jetstream": {"store_dir": str(self._directory)}, "max_payload": max_payload}
+    def end_jetstream(self) -> None:
+        """Switch JetStream off; the server goes on."""
+        self._reload(jetstream=False)
+
+    def _reload(self, **settings: Any) -> None:
+        log = self._directory / "log"
+        before = log.stat().st_size
+        self._configure(**settings)
+        self._process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "Reloaded server configuration" in log.read_text()[before:])
+
+    def _configure(self, max_payload: int = 1 << 20, jetstream: bool = True) -> None:
+        settings: dict[str, Any] = {"max_payload": max_payload}
+        if jetstream:
+            settings["jetstream"] = {"store_dir": str(self._directory)}
         self._settings.write_text(json.dumps(settings))
 
     def __exit__(self, *_: object) -> None:

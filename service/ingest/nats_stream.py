@@ -1,13 +1,13 @@
 """A stream of NATS JetStream: a durable consumer, and the stream of what could not be accepted.
 
 NATS remembers what was acknowledged under the consumer's name. What a process held when it died is
-delivered again after ``ack_wait_s``; nothing newer is delivered before it, because no more than a
-batch may be without an acknowledgement.
+delivered again after ``ack_wait_s``; what is newer may come before it, though no more than a batch
+may be without an acknowledgement.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -18,8 +18,9 @@ import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error, NoServersError
+from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig
-from nats.js.errors import APIError, NotFoundError
+from nats.js.errors import APIError, NotFoundError, ServiceUnavailableError
 
 from service.errors import Misconfigured
 from service.ingest.sending import Answer, Message
@@ -45,7 +46,7 @@ class NatsOptions:
 
 
 class NatsStream:
-    """Messages of a stream, in their order."""
+    """Messages of a stream, in their order unless some are delivered again."""
 
     def __init__(self, options: NatsOptions, client: Client, source: Any, name: str) -> None:
         self._options, self._client, self._jetstream = options, client, client.jetstream()
@@ -57,12 +58,27 @@ class NatsStream:
         return self._client.is_closed
 
     async def next(self) -> list[Msg]:
-        """Return up to a batch of messages; none if none came for a moment."""
-        try:
-            messages: list[Msg] = await self._source.fetch(self._options.batch, timeout=LOOK_S)
-        except TimeoutError:
-            return []
+        """Return up to a batch of messages; none if none came for a moment.
+
+        Misconfigured if the consumer was deleted: a new one would begin at the first message.
+        """
+        messages: list[Msg] = []
+        with suppress(TimeoutError):
+            messages = await self._source.fetch(self._options.batch, timeout=LOOK_S)
+        if not messages:
+            # the library says the same of a consumer that is gone as of one that has no message
+            await self._look()
         return messages
+
+    async def _look(self) -> None:
+        durable, stream = self._options.durable, self._options.stream
+        try:
+            await self._jetstream.consumer_info(stream, durable)
+        except NotFoundError:
+            raise Misconfigured(
+                f"the consumer {durable!r} of {stream!r} was deleted: start again to read the "
+                "stream from its first message, or with another --durable or --stream"
+            ) from None
 
     def message(self, delivered: Msg) -> Message:
         """Return what is sent of a message, under an id that stays the same."""
@@ -130,20 +146,38 @@ async def nats_stream(options: NatsOptions) -> AsyncIterator[NatsStream]:
             max_ack_pending=options.batch,
             filter_subject=options.subject,
         )
-        try:
-            await jetstream.add_consumer(options.stream, config)
-            source = await jetstream.pull_subscribe_bind(options.durable, options.stream)
-        except APIError as error:
-            raise Misconfigured(
-                f"NATS has another consumer {options.durable!r} than is wanted here "
-                f"({error.description}): give another name with --durable, or delete that one"
-            ) from error
+        await _consumer(jetstream, options.stream, config)
+        source = await jetstream.pull_subscribe_bind(options.durable, options.stream)
         # a stream that is made anew counts from 1 again
         made = f"{options.stream}/{info.created}".encode()
         name = blake2b(made, digest_size=8).hexdigest()
         yield NatsStream(options, client, source, name)
     finally:
         await client.close()
+
+
+async def _consumer(jetstream: JetStreamContext, stream: str, config: ConsumerConfig) -> None:
+    """Make the consumer, or set its waits and bounds; raise Misconfigured if it reads otherwise."""
+    name = str(config.durable_name)
+    try:
+        there = (await jetstream.consumer_info(stream, name)).config
+    except NotFoundError:
+        there = config
+    problem = ""
+    if (there.filter_subject or None) != (config.filter_subject or None):
+        problem = f"it reads {there.filter_subject or 'all subjects'}"
+    try:
+        if not problem:
+            await jetstream.add_consumer(stream, config)
+    except ServiceUnavailableError:
+        raise
+    except APIError as error:
+        problem = str(error.description)
+    if problem:
+        raise Misconfigured(
+            f"NATS has another consumer {name!r} than is wanted here ({problem}): give another "
+            "name with --durable, or delete that one"
+        )
 
 
 async def _connected(options: NatsOptions) -> Client:
@@ -173,6 +207,8 @@ async def _dead_letters(jetstream: Any, options: NatsOptions) -> None:
         name = subject.replace(".", "-")
         try:
             await jetstream.add_stream(name=name, subjects=[subject])
+        except ServiceUnavailableError:
+            raise
         except APIError as error:
             raise Misconfigured(
                 f"NATS makes no stream for {subject!r} ({error.description}): name a subject that "

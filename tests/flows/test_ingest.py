@@ -166,6 +166,31 @@ def test_dead_letters_have_room(
         assert recorded(direct, namespace) == Counter({message(0)[0]: 3})
 
 
+def test_a_consumer_that_reads_something_else_is_refused_and_a_deleted_one_said(
+    room: Path, broker: NatsServer
+) -> None:
+    publish(broker, [])
+    settings = Settings(data_dir=room / "data")
+    options = ["ingest", "--stream", "EVENTS", "--nats", broker.url]
+    with Role(room, "ingest", settings, *options, "--subject", "events.shop") as role:
+        wait_until(lambda: seen(broker))
+        other = hedgerow(*options, "--subject", "events.film", HEDGEROW_DATA_DIR=str(room / "data"))
+        assert other.returncode == 2
+        assert "it reads events.shop" in other.stderr.splitlines()[-1]
+        with_nats(broker, lambda stream: stream.delete_consumer("EVENTS", "hedgerow"))
+        assert role.wait() == 2
+        assert "the consumer 'hedgerow' of 'EVENTS' was deleted" in role.log.splitlines()[-1]
+
+
+def test_it_waits_while_jetstream_is_not_ready(room: Path, broker: NatsServer) -> None:
+    publish(broker, [])
+    broker.end_jetstream()
+    options = ["ingest", "--stream", "EVENTS", "--nats", broker.url]
+    with Role(room, "ingest", Settings(data_dir=room / "data"), *options) as role:
+        wait_until(lambda: role.log.count("ingest_waits") >= 2)
+        assert role.alive
+
+
 def test_a_missing_stream_is_said_in_one_line(broker: NatsServer, room: Path) -> None:
     options = ("--stream", "EVENTS", "--nats", broker.url)
     done = hedgerow("ingest", *options, HEDGEROW_DATA_DIR=str(room / "data"))
