@@ -204,6 +204,7 @@ def test_a_service_that_was_busy_at_first_is_open_later(
         page.goto(f"{running.url}/console")
         page.get_by_role("heading", name="Overview", level=1).wait_for()
         page.get_by_role("link", name="Models").first.click()
+        page.get_by_role("heading", name="Models", level=1).wait_for()
         expect(page.get_by_role("button", name="Train now")).to_be_enabled()
         assert len(visit.faults) == 1
 
