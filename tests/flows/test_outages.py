@@ -70,6 +70,11 @@ def once(running: ServiceProcess, key: str, *request: Any) -> Said:
         return caller(*request)
 
 
+def loaded(running: ServiceProcess) -> int:
+    """Return how often an api process was ready to answer so far."""
+    return sum(event["event"] == "kernels_loaded" for event in logged(running))
+
+
 def fill(running: ServiceProcess, key: str) -> None:
     """Send events of all users, and ask for everything once."""
     events = [
@@ -167,6 +172,8 @@ def test_a_service_outlives_an_api_process_that_ends_while_a_given_store_is_away
         running.client() as client,
     ):
         running.wait_until_ready(client)
+        # one of them is enough to be ready; one that is still starting would wait for the store
+        wait_until(lambda: loaded(running) == 2)
         post = ("POST", "/v1/events", {"user": "ada", "item": "i1", "rating": 4})
         assert once(running, "", *post).status == 202
         store.kill()
