@@ -78,7 +78,7 @@ def test_every_warning_of_the_log_says_what_to_do() -> None:
     calls = re.compile(r"\.(?:warning|error|exception)\(\s*\"([a-z_]+)\"")
     sources = (ROOT / "service").rglob("*.py")
     logged = {name for source in sources for name in calls.findall(source.read_text())}
-    page = (DOCS / "how-to" / "operate.md").read_text()
+    page = (DOCS / "how-to" / "read-the-log.md").read_text()
     rows = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|", page, re.MULTILINE)
     explained = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
     assert len(logged) > 20
