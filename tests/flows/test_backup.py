@@ -189,6 +189,7 @@ def assert_soon(found: Callable[[], object], wanted: object) -> None:
     assert found() == wanted
 
 
+@pytest.mark.slow
 def test_a_restored_service_answers_as_before(room):
     data = room / "data"
     with service(room, online_snapshot_s=0.1) as running, running.client() as api:

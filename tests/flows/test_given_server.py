@@ -3,6 +3,9 @@
 import os
 import re
 import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +74,20 @@ def answers(running: ServiceProcess, method: str, path: str, body: Any = None) -
     return httpx.request(method, running.url + path, json=body, timeout=180)
 
 
+def says(running: ServiceProcess, event: str) -> bool:
+    """Whether the log has an event; a service that starts may have no log yet."""
+    return running.log.exists() and event in [one["event"] for one in logged(running)]
+
+
+@contextmanager
+def as_soon_as(moment: Callable[[], bool], act: Callable[[], object]) -> Iterator[None]:
+    """Act when the moment has come, while the body runs; fail if it never comes."""
+    with ThreadPoolExecutor(1) as beside:
+        acted = beside.submit(lambda: (wait_until(moment), act()))
+        yield
+        acted.result()
+
+
 def accepts(running: ServiceProcess) -> bool:
     """Whether `/readyz` says that the service takes writes; a problem says that it does not."""
     return bool(answers(running, "GET", "/readyz").json().get("accepting"))
@@ -135,9 +152,14 @@ def test_a_server_that_loads_its_files_is_waited_for(tmp_path: Path) -> None:
             wait_until(lambda: accepts(running))
         store.stop()
         store.start(**SLOWLY)
-        with store.admin() as admin, service(tmp_path, redis_url=store.url()) as again:
-            admin.config_set("key-load-delay", 0)
-            with again.client() as client:
-                again.wait_until_ready(client)
-                assert client.get("/v1/users/u3/ratings")["items"]
-        assert "store_loading" in [event["event"] for event in logged(again)]
+        again = service(tmp_path / "again", redis_url=store.url())
+        with (
+            store.admin() as admin,
+            as_soon_as(
+                lambda: says(again, "store_loading"), lambda: admin.config_set("key-load-delay", 0)
+            ),
+            again,
+            again.client() as client,
+        ):
+            again.wait_until_ready(client)
+            assert client.get("/v1/users/u3/ratings")["items"]

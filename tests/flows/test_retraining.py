@@ -53,6 +53,7 @@ def test_a_training_ends_in_a_model_that_serves(room, redis_url, namespace):
         assert (change.who, change.version) == ("a test", job.version)
 
 
+@pytest.mark.slow
 def test_an_unchanged_world_never_locks_the_gate(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         reasons = []
@@ -87,6 +88,7 @@ def test_a_pinned_version_is_not_replaced(room, redis_url, namespace):
         assert here.serving == {"fbgd": first.version}
 
 
+@pytest.mark.slow
 def test_the_served_model_itself_is_compared_when_enough_is_new(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         first = here.trained(**QUICK)
@@ -153,6 +155,7 @@ def test_users_without_a_history_are_ranked_by_their_features(room, redis_url, n
         assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_feedback_that_arrived_user_by_user_has_a_hold_out(room, redis_url, namespace):
     events = sorted(world(), key=lambda record: record.user)
     events = [replace(record, time_ms=START_MS + n) for n, record in enumerate(events)]
@@ -289,6 +292,7 @@ def test_a_job_fails_within_seconds_when_its_trainer_is_killed(room, redis_url, 
         assert here.ended(waiting).status == "succeeded"
 
 
+@pytest.mark.slow
 def test_a_server_that_restarts_costs_a_job_at_most(room, private_server, namespace):
     with shop(room, private_server.url, namespace, world()) as here:
         first = here.trained(**QUICK)
@@ -339,6 +343,7 @@ def test_an_idle_trainer_can_be_stopped_while_the_store_is_away(
             os.kill(private_server.pid, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_a_lost_reply_beside_a_running_job_costs_nothing(room, redis_url, namespace):
     lost: list[bytes] = []
 
@@ -486,6 +491,7 @@ def test_the_schedule_repeats_a_training_that_a_restart_ended(room, redis_url, n
         assert (again.who, again.why) == ("schedule", "events")
 
 
+@pytest.mark.slow
 def test_the_schedule_trains_every_strategy_that_serves(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
     with shop(room, redis_url, namespace, world(users=220), **settings) as here:
@@ -503,6 +509,7 @@ def test_the_schedule_trains_every_strategy_that_serves(room, redis_url, namespa
         assert (other.who, other.why) == ("schedule", "events")
 
 
+@pytest.mark.slow
 def test_scheduled_trainings_of_other_strategies_keep_their_order(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
     stated = {"factors": 8, "rounds": 2, "graph": 0.1}
@@ -524,6 +531,7 @@ def test_scheduled_trainings_of_other_strategies_keep_their_order(room, redis_ur
         assert (other.promote_unjudged, other.decision["outcome"]) == (True, "promoted")
 
 
+@pytest.mark.slow
 def test_the_schedule_leaves_out_pinned_strategies(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
     with shop(room, redis_url, namespace, world(users=30), **settings) as here:

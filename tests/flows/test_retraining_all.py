@@ -164,8 +164,12 @@ EARLIER = ["reading", "searching 2", "fitting 3", "judging 2", "refining 2"]
 
 @pytest.mark.parametrize(
     "moments",
-    [["weighing", "publishing 2", "promoting"], pytest.param(EARLIER, marks=pytest.mark.slow)],
-    ids=["late", "early"],
+    [
+        ["publishing 2"],
+        pytest.param(["weighing", "promoting"], marks=pytest.mark.slow),
+        pytest.param(EARLIER, marks=pytest.mark.slow),
+    ],
+    ids=["half published", "late", "early"],
 )
 def test_a_crash_leaves_all_models_that_serve(room, redis_url, namespace, moments):
     with shop(room, redis_url, namespace, world()) as here:
@@ -183,6 +187,7 @@ def test_a_crash_leaves_all_models_that_serve(room, redis_url, namespace, moment
         assert set(here.serving) >= {"fbgd", "exmlds"}
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_leaves_all_models_that_serve(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         describe_users(here)
@@ -196,6 +201,7 @@ def test_a_cancelled_job_leaves_all_models_that_serve(room, redis_url, namespace
         assert here.serving
 
 
+@pytest.mark.slow
 def test_of_two_orders_at_once_the_second_sees_what_the_first_made(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         jobs = [here.ordered(model=None), here.ordered(model=None)]

@@ -31,7 +31,9 @@ def lagging_replica(store: Store, more) -> None:
     store.promote_a_replica(more)
 
 
-@pytest.mark.parametrize("fault", [older_copy, lost_tail, lagging_replica])
+@pytest.mark.parametrize(
+    "fault", [older_copy, lost_tail, pytest.param(lagging_replica, marks=pytest.mark.slow)]
+)
 def test_a_store_that_went_back_is_noticed_and_never_corrupted(room, namespace, fault):
     with (
         Store(room) as store,
@@ -67,7 +69,7 @@ def replaced(store: Store) -> None:
     store.replace_by_an_empty_one()
 
 
-@pytest.mark.parametrize("fault", [flushed, replaced])
+@pytest.mark.parametrize("fault", [flushed, pytest.param(replaced, marks=pytest.mark.slow)])
 def test_an_emptied_store_is_refused_until_an_operator_accepts_it(room, namespace, fault):
     with (
         Store(room) as store,
@@ -154,6 +156,7 @@ def test_files_that_are_gone_are_told_at_the_start(room):
         running.wait_until_ready(api)
 
 
+@pytest.mark.slow
 def test_a_service_outlives_an_emptied_store_and_the_end_of_an_api_process(room, private_server):
     with service(room, redis_url=private_server.url) as running, running.client() as api:
         running.wait_until_ready(api)

@@ -51,7 +51,13 @@ def test_a_seed_gives_the_same_calls_again(here: Room) -> None:
     assert first.digest != other.digest
 
 
-@pytest.mark.parametrize("name", CANARIES)
+LATE = {"trusting", "forgetful", "unfenced"}
+"""Bugs that need many seeds."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in LATE)) for one in CANARIES]
+)
 def test_a_bug_is_found(here: Room, name: str) -> None:
     losses = (8,) if name == "trusting" else (0,)
     plans = (Plan(seed, losses=losses, broken=CANARIES[name]()) for seed in ENOUGH)

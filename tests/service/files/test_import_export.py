@@ -338,6 +338,7 @@ def test_a_service_that_goes_away_is_told_with_what_is_stored(tmp_path: Path) ->
     assert "trying again for 0 s" in heard[0]
 
 
+@pytest.mark.slow
 def test_an_import_waits_as_it_is_told_and_loses_and_doubles_no_line(tmp_path: Path) -> None:
     file, n = tmp_path / "ratings.csv", 20
     file.write_text("user,item,rating\n" + "".join(f"ann,i{line:02},4\n" for line in range(n)))
