@@ -6,62 +6,65 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Limits(BaseModel):
-    """Bounds on what clients may take of each api process."""
+    """Limits for clients of each api process."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     header_bytes: Annotated[int, Field(ge=1024, le=1 << 20)] = 64 << 10
     """Maximum bytes of a request line and its headers; more is refused with 414 or 431."""
     header_s: Annotated[float, Field(gt=0)] = 20
-    """Seconds that a client may take to send a request line and its headers, counted from its
-    connection or from the answer before; then 408.
+    """Seconds that a client may take to send a request line and its headers, counted from the start
+    of the connection or from the previous answer; then 408.
     """
     body_s: Annotated[float, Field(gt=0)] = 20
-    """In every interval of so many seconds, a body must arrive at ``body_bytes_per_s`` on average;
-    otherwise 408. Time in which the service does not read is not counted.
+    """In every interval of this many seconds, a body must arrive with ``body_bytes_per_s`` on
+    average; otherwise 408. Time in which the service does not read is not counted.
     """
     body_bytes_per_s: Annotated[float, Field(ge=0)] = 500
-    """Least speed of a body in bytes a second; 0: any."""
+    """Minimum speed of a body in bytes a second; 0: any speed."""
     stream_pause_s: Annotated[float, Field(gt=0)] = 300
-    """Seconds that a body of NDJSON may pause, instead of a least speed; then 408. A WebSocket may
-    be without a message for so long; then it is closed with 4408. One that leaves its answers
-    unread for so long is cut off.
+    """Seconds for which an NDJSON body may pause, because it has no minimum speed; then 408. A
+    WebSocket without a message for this time is closed with 4408. If its client does not read the
+    answers for this time, the connection is cut.
     """
     body_bytes_held: Annotated[int, Field(ge=1 << 20)] = 64 << 20
-    """Maximum bytes of bodies, beyond the first 16 kB of each, that an api process holds at one
-    time; then 503. Streams of NDJSON are not held.
+    """Maximum bytes of all bodies together that an api process holds at a time, without the first
+    16 kB of each body; then 503. NDJSON streams are not held in memory.
     """
     connections: Annotated[int, Field(ge=16)] = 4096
-    """Maximum connections of each api process. Beyond it, the one that has waited longest for its
-    client is closed; if none waits, the new one is refused with 503.
+    """Maximum number of connections of each api process. Beyond it, the connection that has waited
+    longest for its client is closed; if none is waiting, the new connection is refused with 503.
     """
     connections_per_address: Annotated[int, Field(ge=1)] = 512
-    """Maximum connections of one address (IPv6: of one /64 network) to each api process; then 503.
-    Loopback and ``trusted_proxies`` are exempt.
+    """Maximum number of connections of an address (IPv6: of a /64 network) to each api process;
+    then 503. Loopback and ``trusted_proxies`` are exempt.
     """
     key_requests_per_s: Annotated[float, Field(ge=0)] = 0
-    """Requests a second that each API key may send to each api process on average; more are refused
-    with 429. 0: any number.
+    """Requests a second that may be sent on average with the same API key to each api process; more
+    are refused with 429. 0: any number.
     """
     key_requests_at_once: Annotated[int, Field(ge=1)] = 1000
-    """Requests that a key may send at once after a pause, with ``key_requests_per_s``."""
+    """Number of requests with the same key that may come at once after a pause, if
+    ``key_requests_per_s`` is set."""
     unknown_requests_per_s: Annotated[float, Field(ge=0)] = 20
-    """Requests a second that each address (IPv6: each /64 network) may send on average without an
-    accepted key, or to a route that needs none; more are refused with 429. Loopback and
+    """Requests a second that each address (IPv6: each /64 network) may send on average without a
+    valid key, or to routes that need no key; more are refused with 429. Loopback and
     ``trusted_proxies`` are exempt. 0: any number.
     """
     unknown_requests_at_once: Annotated[int, Field(ge=1)] = 200
-    """Such requests of an address that may come at once after a pause."""
+    """Number of requests without a valid key that may come from an address at once after a
+    pause."""
     watchers: Annotated[int, Field(ge=1)] = 256
-    """Maximum clients of each api process that watch a job (`/v1/jobs/{job}/events`); then 503."""
+    """Maximum number of clients of each api process that watch a job (`/v1/jobs/{job}/events`);
+    then 503."""
     sockets: Annotated[int, Field(ge=1)] = 256
-    """Maximum WebSockets (`/v1/events/ws`) of each api process; then 503."""
+    """Maximum number of WebSockets (`/v1/events/ws`) of each api process; then 503."""
     message_bytes: Annotated[int, Field(ge=1024, le=16 << 20)] = 256 << 10
-    """Maximum bytes of a message of a WebSocket; a longer one closes it with 1009. An api process
-    may hold three times as many bytes for each of its ``sockets``, and the events that it decodes
-    of them: fewer than twice ``max_array`` at a time.
+    """Maximum bytes of a message of a WebSocket; a longer message closes it with 1009. For each
+    WebSocket, an api process may hold three times as many bytes. It also holds the events that it
+    decodes: fewer than twice ``max_array`` at a time.
     """
     count_loopback: bool = False
-    """Whether the bounds by address hold for loopback too. All clients of a proxy on loopback then
-    count as one address, unless ``trusted_proxies`` names it.
+    """Whether the limits for addresses also apply to loopback. Then all clients of a proxy on
+    loopback count as one address, unless ``trusted_proxies`` names the proxy.
     """

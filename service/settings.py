@@ -50,10 +50,10 @@ class Kind(BaseModel):
     weight: Annotated[float, Field(ge=0)]
     """Weight of one event as evidence for or against its item."""
     sign: Literal[-1, 0, 1]
-    """1 for a positive, -1 for a negative, 0 for neither."""
+    """1: the user likes the item; -1: the user dislikes it; 0: neither."""
     hides: bool
-    """Whether the event marks the item as seen by this user, so that the user's lists leave it out.
-    It has nothing to do with ``hidden`` of an item's document, which hides the item from everybody.
+    """Whether the event marks the item as seen, so that this user's lists leave it out. (``hidden``
+    in an item's document is another thing: it hides the item from everybody.)
     """
 
 
@@ -93,28 +93,30 @@ class Settings(BaseSettings):
     """URL of Redis or Valkey, 6.2 or newer; without it ``serve`` starts a private server. With
     ``rediss://`` the connection is encrypted, and the certificate must name the host."""
     redis_password: str | None = None
-    """Password of the given server, instead of one in ``redis_url``, which may name the user."""
+    """Password of the given server, if it is not in ``redis_url``. The URL may name the user."""
     redis_ca_file: Path | None = None
-    """PEM file with the authority that signed the certificate of a server at ``rediss://``; those
-    that the system trusts count, too."""
+    """PEM file with the certificate of the authority that signed the certificate of a server at
+    ``rediss://``. Authorities that the system trusts are accepted too."""
     redis_cert_file: Path | None = None
-    """PEM file with the certificate by which a server at ``rediss://`` knows Hedgerow."""
+    """PEM file with the certificate that Hedgerow shows to a server at ``rediss://``."""
     redis_key_file: Path | None = None
-    """PEM file with the key of that certificate."""
+    """PEM file with the key of the certificate in ``redis_cert_file``."""
     redis_without_password: bool = False
-    """Whether to use a given server that lets in whoever reaches it, on another machine."""
+    """Whether to use a given server on another machine although it needs no password."""
     data_dir: Path = Path("hedgerow-data")
-    """Directory for the files of the private server; locked against a second ``serve``."""
+    """Directory for the files of the private server. Only one ``serve`` at a time can use it."""
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 100
-    """Megabytes to keep free on the disk of the private server. With less, writes get 503, and
-    reads go on; with none, the server would end."""
+    """Megabytes to keep free on the disk of the private server. If less is free, writes get 503 and
+    reads go on; if the disk were full, the server would end."""
     erasure_rewrite_pause_s: Annotated[float, Field(ge=0)] = 600
-    """Minimum seconds between two rewrites of the private server's file for deleted users, who are
-    on the disk until then; each writes everything that is stored."""
+    """Minimum seconds between two rewrites of the private server's file. Only a rewrite removes
+    deleted users from the disk, and it writes everything that is stored."""
     durability: Literal["fsync", "os"] = "fsync"
-    """When the private server confirms a write: after fsync, or once the system has it (``os``)."""
+    """When the private server confirms a write: after it is on the disk (``fsync``), or after it
+    was handed to the operating system (``os``)."""
     host: str = "127.0.0.1"
-    """Address to listen on; one other than loopback needs an API key (``hedgerow keys create``)."""
+    """Address to listen on. With any address other than loopback, the service does not start
+    without an API key (``hedgerow keys create``)."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """Port to listen on; 0 lets the system choose a free one."""
     api_processes: Annotated[int, Field(ge=1, le=64)] = 1
@@ -130,129 +132,137 @@ class Settings(BaseSettings):
     aggregator: Literal["stack", "hedge", "boa", "eg", "uniform"] = "stack"
     """Method that combines the experts' predictions; run ``hedgerow rebuild`` after a change."""
     kinds: dict[str, Kind] = KINDS
-    """Kinds of feedback besides ratings; given kinds are added to these defaults or change them."""
+    """Kinds of feedback besides ratings. Kinds that you give are added to the defaults, or change
+    them."""
     gorse_api: bool = True
     """Whether the routes of Gorse are served under ``/api``, for programs that were written for it
-    (docs/reference/gorse.md). They need the same keys as all others."""
+    (docs/reference/gorse.md). They need the same API keys as all other routes."""
     gorse_kinds: dict[str, str] = GORSE_KINDS
-    """Kind of feedback for each ``FeedbackType`` of Gorse's clients that is not the name of a kind,
-    or ``rating``, whose ``Value`` is the rating; ``*``: all other types. Given types are added to
-    these defaults or change them."""
+    """Kind of feedback for each ``FeedbackType`` of Gorse's clients that is not the name of a kind.
+    With ``rating`` as kind, the ``Value`` is a rating. ``*`` stands for all other types. Types that
+    you give are added to the defaults, or change them."""
     online_snapshot_s: Annotated[float, Field(gt=0)] = 5
-    """Seconds between online snapshots, if anything changed; longer for a large catalogue."""
+    """Seconds between two online snapshots (copies of what the experts and counters know), if
+    anything changed. For a large catalogue the time is longer."""
     judged_per_s: Annotated[float, Field(ge=0)] = 50
-    """Maximum number of positive events a second to judge the rankers with; 0: none."""
+    """Maximum number of positive events a second with which the rankers are tested; 0: none."""
     exploration_share: Annotated[float, Field(ge=0, le=0.5)] = 0.02
-    """Share of the positions of a list, after the first three, that new items get; 0: none.
+    """Share of the positions in a list, after the first three, that new items get; 0: none.
     See docs/explanation/new-items.md.
     """
     # read by learning/state/counters.py, learning/following/judge.py and
     # serving/copies/popularity.py
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
-    """Hours after which an event counts half as much for ``trending``. After a change, stored
-    weights keep their old decay until ``hedgerow rebuild`` counts the histories again.
+    """Hours after which an event counts half as much for ``trending``. After a change, run
+    ``hedgerow rebuild``: until then, stored weights keep their old decay.
     """
     # read by learning/state/transitions.py
     order_half_life_h: Annotated[float, Field(gt=0)] = 4_320
-    """Hours after which it counts half as much that one item followed another (family ``next``).
-    After a change, run ``hedgerow rebuild``: stored weights refer to the old half-life.
+    """Hours after which a pair of consecutive items counts half as much (family ``next``). After a
+    change, run ``hedgerow rebuild``: until then, stored weights keep their old decay.
     """
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
-    """Maximum number of items that a namespace can number."""
+    """Maximum number of items in a namespace."""
     history_limit: Annotated[int, Field(ge=16)] = 5_000
-    """Maximum records in one user's history; beyond it the least useful are dropped first."""
+    """Maximum number of records in a user's history; beyond it the least useful are dropped."""
     log_max_bytes: Annotated[int, Field(ge=1 << 16)] = 256 << 20
     """Maximum bytes of events that wait to be learned; beyond it writes are refused with 503."""
     commit_max_bytes: Annotated[int, Field(ge=1 << 16)] = 4 << 20
-    """Maximum bytes of one commit, which bounds the time that other clients of Redis wait.
+    """Maximum bytes of one commit. It limits the time for which other clients of Redis wait.
 
-    A deletion, a merge or a history that is shortened may take more.
+    The commit of a deletion, a merge or a shortened history may be larger.
     """
     commit_max_ms: Annotated[int, Field(ge=1)] = 1_000
     """Maximum milliseconds between two commits under load."""
     users_in_memory: Annotated[int, Field(ge=64)] = 32_768
-    """User rows that a learner keeps in memory; it reads the others when it needs them."""
+    """Number of user rows that a learner keeps in memory; it reads others when it needs them."""
     dedupe_window: Annotated[int, Field(ge=0)] = 1_000_000
-    """Number of latest event ids that a partition remembers, to detect duplicates; producers share
-    it."""
+    """Number of latest event ids that a partition remembers, to detect repeats; all producers share
+    this number."""
     dedupe_max_age_h: Annotated[float, Field(gt=0)] = 24
-    """Hours for which an event id is remembered, longer if few events arrive."""
+    """Hours for which an event id is remembered; longer if few events arrive."""
     max_array: Annotated[int, Field(ge=1)] = 10_000
     """Maximum rows in one JSON array."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 16 << 20
-    """Maximum size of a request body; a stream of NDJSON has no limit, only its lines have."""
+    """Maximum bytes of a request body. An NDJSON stream has no limit, but each line has."""
     max_line_bytes: Annotated[int, Field(ge=256)] = 64 << 10
-    """Maximum length of a line in an NDJSON stream."""
+    """Maximum bytes of a line in an NDJSON stream."""
     # read by api/feedback/schemas.py, learning/state/horizon.py and serving/copies/popularity.py
     future_tolerance_s: Annotated[float, Field(ge=0, le=10**10)] = 86_400
-    """Seconds by which the timestamp of an event may lie ahead of the service's clock; events that
-    are dated later are refused."""
+    """Seconds by which the timestamp of an event may be ahead of the service's clock; events with a
+    later timestamp are refused."""
     store_patience_ms: Annotated[int, Field(ge=10, le=60_000)] = 150
-    """Milliseconds without an answer of the store after which an api process treats it as
-    away: until it answers, requests that need it get 503 at once; all others go on from memory."""
+    """Milliseconds without an answer of the store after which an api process treats the store as
+    away. Until the store answers, requests that need it get 503 at once; all others are answered
+    from memory."""
     keys_kept_s: Annotated[float, Field(ge=0)] = 300
-    """Seconds for which API keys are kept while the store does not answer; then 503."""
+    """Seconds for which known API keys are accepted while the store does not answer; then 503."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
-    """Milliseconds that ``?wait=learned`` waits before it answers 202."""
+    """Milliseconds for which ``?wait=learned`` waits; then 202."""
     trainer: bool = True
-    """Whether ``serve`` runs a trainer; if not, jobs wait for a ``hedgerow trainer`` elsewhere."""
+    """Whether ``serve`` runs a trainer. If not, jobs wait until a ``hedgerow trainer`` runs."""
     jobs_redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
-    """URL of the server for the queue of job ids, not a cluster; default: ``redis_url``. The files
-    for TLS are the same; a password stands in this URL."""
+    """URL of the Redis server for the queue of job ids; by default ``redis_url``. It cannot be a
+    cluster. The files for TLS are the same as for ``redis_url``; a password must be in this URL."""
     trainer_threads: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """Threads of a training; default: one fewer than there are processors."""
+    """Number of threads of a training; by default one fewer than the number of processors."""
     trainer_nice: Annotated[int, Field(ge=0, le=19)] = 19
-    """Niceness of a training: 0 shares processors evenly with other processes, 10 takes about a
-    tenth of a share, 19 only idle time. Until a first model serves, a training takes a full share.
+    """Niceness of a training. With 0 it shares the processors evenly with other processes, with 10
+    it takes about a tenth of a share, and with 19 only idle time. Until a first model serves, a
+    training takes a full share.
     """
     retrain_budget_s: Annotated[float, Field(ge=0)] = 15
-    """Wall-clock seconds for the search of settings, of all recipes of a job together, unless the
-    job gives a budget."""
+    """Wall-clock seconds for the search of settings, for all recipes of a job together. A job may
+    give a budget of its own."""
     retrain_cron: str | None = None
-    """Cron expression (UTC) for retraining: ``0 4 * * *`` is every day at four.
+    """Cron expression (UTC) for trainings: ``0 4 * * *`` is every day at four o'clock.
     PUT /v1/retrain/schedule takes precedence.
     """
     retrain_after_events: Annotated[int, Field(ge=0)] | None = None
-    """New events after which to retrain; 0: never because of events.
+    """Number of new events after which a training begins; 0: events never start a training.
     By default a training begins when the number of all events has grown by a fifth, within limits:
     docs/explanation/when-trainings-start.md.
     """
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
-    """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
+    """A training begins when the recent error of the best expert, divided by its usual error,
+    reaches this number, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
     """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts
-    by itself. If several such jobs in a row fail or are cancelled, each from the second on doubles
-    the pause, up to about a day (a pause below a minute counts as a minute then). There is no pause
-    before the first training, nor, if ``retrain_after_events`` and a schedule are not set, when the
-    number of events has grown by half since the last one."""
+    by itself. If several such jobs in a row fail or are cancelled, each of them from the second on
+    doubles the pause, up to about a day (a pause below a minute counts as a minute then). There is
+    no pause before the first training. If neither ``retrain_after_events`` nor a schedule is set,
+    there is also no pause when the number of events has grown by half since the last training."""
     keep_models: Annotated[int, Field(ge=1)] = 5
-    """Versions of each strategy to keep; active, previous and pinned ones are always kept."""
+    """Number of model versions to keep for each strategy. Active, previous and pinned versions are
+    always kept."""
     keep_models_days: Annotated[float, Field(gt=0)] = 30
-    """Days after which older versions are deleted, with the same exceptions."""
+    """Days after which model versions are deleted. Active, previous and pinned versions are always
+    kept."""
     min_sequence_wait_ms: Annotated[int, Field(ge=1)] = 1_000
-    """Milliseconds that ``?min_sequence=`` waits before it answers 503."""
+    """Milliseconds for which ``?min_sequence=`` waits; then 503."""
     user_cache_mb: Annotated[int, Field(ge=0)] = 256
-    """Size of the cache of users in each api process, in MB; 0: users are read for each request."""
+    """Megabytes for the cache of users in each api process; 0: each request reads the user
+    again."""
     watchdog_s: Annotated[float, Field(ge=0)] = 20
     """Seconds without a sign of life after which ``serve`` kills an api process or a learner and
     starts it again; 0: never."""
     lease_ms: Annotated[int, Field(ge=100)] = 5_000
     """Milliseconds without a sign of life after which another learner takes over a partition."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Lowest severity of the log lines that are printed."""
+    """Log lines of this severity and of higher ones are printed."""
     trusted_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Names, without ports and separated by commas, by which clients may ask for the service
-    (header ``Host``) besides ``localhost``, ``127.0.0.1``, ``[::1]`` and ``host``; ``*``: any. By
-    default any name will do, but on loopback only these: a web page could let its own name point
-    there.
+    """Host names, without ports and separated by commas, that clients may send in the header
+    ``Host``. ``localhost``, ``127.0.0.1``, ``[::1]`` and the setting ``host`` are always allowed;
+    ``*`` allows any name. If nothing is set, any name is allowed, except on loopback: there a
+    foreign web page could let its own name point to this machine.
     """
     trusted_origins: Annotated[tuple[str, ...], NoDecode] = ()
-    """Sites whose pages may write (header ``Origin``), such as ``https://shop.example``, separated
-    by commas. The service's own pages always may.
+    """Sites whose web pages may write (header ``Origin``), such as ``https://shop.example``,
+    separated by commas. The service's own pages may always write.
     """
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
-    """Addresses or networks (10.0.0.0/8) of reverse proxies, separated by commas: their header
-    ``X-Forwarded-For`` names the client. Nobody else's is read.
+    """Addresses or networks (10.0.0.0/8) of reverse proxies, separated by commas. Only in requests
+    from these the header ``X-Forwarded-For`` is read; it names the client.
     """
     console_title: Annotated[str, Field(pattern=FEATURE_PATTERN)] = "title"
     """Feature of items and users that the console shows as their name."""
@@ -261,7 +271,7 @@ class Settings(BaseSettings):
     ``data:`` URL. Pictures of other hosts are not loaded.
     """
     limits: Limits = Limits()
-    """Bounds on what clients may take of each api process."""
+    """Limits for clients of each api process."""
 
     @field_validator("scale")
     @classmethod

@@ -9,25 +9,32 @@ INTRODUCTION = f"""# Settings
 
 Made by `make docs` from `service/settings.py`; a test keeps it fresh.
 
-A setting comes from the first of these that has it: a flag of the command line, the environment
-(`{PREFIX}PORT=8001`), the file `hedgerow.toml` in the working directory (`port = 8001`), its
-default. `{CONFIG_NAME}` names another file. The service does not start if a variable that begins
-with `{PREFIX}` is unknown. `hedgerow doctor` prints the settings in effect. `{API_KEY_NAME}` is
-not a setting of the service: it is the key that verbs which talk to the service send.
+The service looks for the value of a setting in these places, and takes the first that it finds:
 
-Secrets may stand in files: `{PREFIX}REDIS_URL_FILE`, `{PREFIX}JOBS_REDIS_URL_FILE`,
-`{PREFIX}REDIS_PASSWORD_FILE` and `{API_KEY_NAME}_FILE` name files whose text is the URL, the
-password or the key. Other processes can often read an environment; a file has an owner. Setting
-both is refused. The processes that the service starts read the same files, so leave them there
-while it runs. In their environment these processes get all other secrets, such as those in
-`hedgerow.toml` or read from a pipe.
+1. a flag of the command line;
+2. a variable of the environment (`{PREFIX}PORT=8001`);
+3. the file `hedgerow.toml` in the working directory (`port = 8001`); `{CONFIG_NAME}` names another
+   file;
+4. the default.
+
+The service does not start if there is an unknown variable that begins with `{PREFIX}`.
+`hedgerow doctor` prints the settings in effect. `{API_KEY_NAME}` is not a setting of the service:
+it is the key that commands send to a running service.
+
+Secrets may be in files: `{PREFIX}REDIS_URL_FILE`, `{PREFIX}JOBS_REDIS_URL_FILE`,
+`{PREFIX}REDIS_PASSWORD_FILE` and `{API_KEY_NAME}_FILE` name files that contain the URL, the
+password or the key. Files are safer, because other processes can often read the environment. If a
+variable and its file are both given, the service does not start. The processes that the service
+starts read the same files, so leave the files in place while it runs. All other secrets, such as
+those in `hedgerow.toml` or from a pipe, are in the environment of these processes.
 """
 
 KINDS_TEXT = f"""
 ## Kinds of feedback
 
-A `rating` teaches the online experts. A `kind` never does: it has a weight and a sign for ranking,
-and says whether it hides the item. Kinds in your settings are added to these, or change them:
+Events with a `rating` teach the online experts; events with a `kind` do not. A kind has a weight
+and a sign, which the rankers use, and says whether it hides the item. Kinds in your settings are
+added to the kinds below, or change them:
 
 ```toml
 [kinds.wish]
@@ -37,13 +44,13 @@ sign = 1
 hides = false
 ```
 
-or in the environment `{PREFIX}KINDS__VIEW__WEIGHT=0.3`.
+In the environment, a variable such as `{PREFIX}KINDS__VIEW__WEIGHT=0.3` does the same.
 """
 LIMITS_TEXT = """
 ## Limits
 
-They bound what anybody may take of an api process, with or without a key. In the file they are a
-table:
+These settings limit what clients may take of an api process, with or without a key. In the file
+they are a table:
 
 ```toml
 [limits]

@@ -28,7 +28,7 @@ class AuditEntry(Answer):
     act: str
     """The operation as this document names it, or what the command line did."""
     about: dict[str, str]
-    """What it was done to. Users are not named: a deletion has the id of its erasure."""
+    """What was changed. Users are not named: the deletion of a user has the id of its erasure."""
     result: str
     """`done`, the code of the error, or `interrupted` for a verb that Ctrl-C ended."""
 

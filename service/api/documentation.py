@@ -55,7 +55,7 @@ TAGS = {
     "items": "What you say about items; feedback alone also makes an item known.",
     "users": "What you say about users; feedback alone also makes a user known.",
     "experts": "The online models that predict ratings.",
-    "topics": "What the same people like, and what somebody is made of.",
+    "topics": "Groups of items that the same people like, and which of them a user likes.",
     "training": "Train models now, or on a schedule.",
     "models": "Which models serve, and how they compare.",
     "experiments": "Compare ways to make lists, by what users take of them.",

@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 
 
 class ArmParameters(schemas.Request):
-    """Parameters of requests for recommendations; those left out are as they are without it."""
+    """Parameters of requests for recommendations. A parameter that is left out has its default."""
 
     model: AnyStrategy | None = None
     """The strategy that ranks."""
@@ -52,7 +52,7 @@ class NewArm(schemas.Request):
     share: Annotated[float, Field(gt=0, le=1)]
     """Its share of all users; users beyond the sum of the shares are in no arm."""
     parameters: ArmParameters = ArmParameters()
-    """What is different; nothing in the usual first arm."""
+    """The parameters of the arm; usually the first arm has none."""
 
 
 class NewGuardrail(schemas.Request):
@@ -61,8 +61,8 @@ class NewGuardrail(schemas.Request):
     kind: schemas.Name = "click"
     """The kind of event whose number for each impression is watched."""
     most_loss: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """The loss that is put up with, as a share: 0.05 ends it when an arm surely has more than 5 %
-    fewer than the first arm."""
+    """The share of events that may be lost: 0.05 ends the experiment when the rate of an arm is
+    surely more than 5 % lower than that of the first arm."""
 
 
 class NewExperiment(schemas.Request):
@@ -73,7 +73,7 @@ class NewExperiment(schemas.Request):
     arms: Annotated[list[NewArm], Field(min_length=2, max_length=MOST_ARMS)]
     """The arms; the others are compared with the first."""
     guardrail: NewGuardrail | None = None
-    """When to stop without being told to; null: never."""
+    """When the experiment ends by itself; null: never."""
 
     @model_validator(mode="after")
     def _fits(self) -> "NewExperiment":
@@ -91,7 +91,7 @@ class NewExperiment(schemas.Request):
 
 
 class Rate(Answer):
-    """A figure with an interval that holds at all times: one may look, and stop, at any."""
+    """A figure with an interval that you may look at as often as you like."""
 
     value: Figure
     """The figure."""
@@ -117,7 +117,8 @@ class ArmReport(Answer):
     rates: dict[str, Rate | None]
     """Events of each other kind for each impression; null: too few to say."""
     lifts: dict[str, Rate | None]
-    """The same over the first arm's, less 1: 0.1 is 10 % more. Empty for the first arm."""
+    """(The rate of the arm / the rate of the first arm) - 1: 0.1 is 10 % more. Empty for the first
+    arm."""
 
 
 class ExperimentSummary(Answer):

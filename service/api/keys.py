@@ -74,11 +74,11 @@ KeyId = Annotated[str, Path(pattern=KEY_ID, description="The key's id, not its s
 async def create_key(
     request: Request, runtime: Runtime, body: NewKeyInput, response: Response
 ) -> CreatedKey:
-    """The secret is in this answer and nowhere else: it is stored hashed.
-
-    Once there is a key, every request needs one, except `/healthz`, `/readyz`, `/docs` and
-    `/openapi.json`: at once in this process, within 250 ms in the others, whose writes ask before.
-    409 `conflict` if no lasting admin key works and this is not one.
+    """Only this answer contains the secret; the service stores a hash. Once there is a key, every
+    request needs one, except `/healthz`, `/readyz`, `/docs`, `/openapi.json`, `/llms.txt` and the
+    files of `/console`. This applies at once in this process and to all writes, and within 250 ms
+    to reads in other processes. If there is no valid admin key that never expires, the new key must
+    be such a key; otherwise the answer is 409 `conflict`.
     """
     response.headers["cache-control"] = "no-store"
     key, secret = await runtime.keys.create(body.role, body.name, ends_after(body.days))
@@ -101,9 +101,9 @@ async def list_keys(runtime: Runtime) -> KeyPage:
     responses=problems("conflict", "not_found"),
 )
 async def revoke_key(request: Request, runtime: Runtime, key: KeyId) -> Key:
-    """The key stops working at once in this process, within 250 ms in the others. It stays listed.
-
-    409 `conflict` if it is the last lasting admin key: make another one first.
+    """The key stops working at once in this process and for all writes, and within 250 ms for reads
+    in other processes. It stays in the list. 409 `conflict` if it is the last admin key that never
+    expires: make another one first.
     """
     revoked = await runtime.keys.revoke(key)
     request.app.state.key_check.note(revoked)

@@ -17,7 +17,7 @@ class Health(Answer):
 
 
 class Ready(Answer):
-    """The process can serve; the rest says what else works."""
+    """The process can serve; the other fields say what else works."""
 
     status: Literal["ready"]
     """The process can serve."""
@@ -32,11 +32,12 @@ class Ready(Answer):
     training: bool
     """Whether a trainer takes jobs; without one, they wait."""
     stale_s: Figure | None
-    """Seconds since the store last answered, if it does not: as old are the answers from memory."""
+    """Seconds since the store last answered, if it does not answer now; answers from memory may be
+    as old as this."""
     durable: bool
     """Whether an acknowledged event survives a power cut."""
     warning: str | None
-    """Why not, and what to do."""
+    """What is wrong, and what to do."""
 
 
 class KindMeaning(Answer):
@@ -58,9 +59,9 @@ class RatingMeaning(Answer):
     """The meaning of a rating for the rankers; the experts learn it too."""
 
     positive_from: Figure
-    """The least rating that says that a user wants the item."""
+    """The lowest rating that says that a user wants the item."""
     negative_to: Figure
-    """The highest rating that says that a user does not."""
+    """The highest rating that says that a user does not want the item."""
     weight: float
     """How much a rating counts."""
     hides: bool
@@ -97,7 +98,7 @@ class PartitionStats(Answer):
     deletions: int
     """Deletions that were learned."""
     trimmed_records: int
-    """Old events that were removed from histories because these are bounded."""
+    """Old events that were removed from histories that had become too long."""
     dead_letters: int
     """Entries of the log that could not be learned; `hedgerow dead-letters` shows why."""
     memory: dict[str, int]
@@ -105,20 +106,20 @@ class PartitionStats(Answer):
 
 
 class NewItemStats(Answer):
-    """The items that are new now: described, with few events and few showings."""
+    """The items that are new now: items with few events and few impressions."""
 
     items: int
-    """How many there are."""
+    """How many new items there are."""
     shown: int
-    """Impressions of them, as posted (kind `impression`)."""
+    """Impressions of new items (events of the kind `impression`)."""
     clicked: int
-    """Clicks on them (kind `click`)."""
+    """Clicks on new items (events of the kind `click`)."""
     share: float
-    """Share of the places of a list, after the first three, that they get."""
+    """Share of the positions in a list, after the first three, that new items get."""
 
 
 class Positions(Answer):
-    """How far a store is."""
+    """How many events and items a store has."""
 
     sequences: list[int]
     """The newest event of each partition."""
@@ -136,7 +137,7 @@ class RollbackStats(Answer):
     known: Positions
     """The last events and items that it was known to have acknowledged."""
     found: Positions
-    """The last ones that it still had."""
+    """The last events and items that it still had."""
 
 
 class Stats(Answer):
@@ -151,7 +152,7 @@ class Stats(Answer):
     durable: bool
     """Whether an acknowledged event survives a power cut."""
     warning: str | None
-    """Why not, and what to do."""
+    """What is wrong, and what to do."""
     store: str
     """The server that stores everything, and its version."""
     model_version: str

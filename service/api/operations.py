@@ -51,11 +51,11 @@ async def check_health() -> Health:
     responses=problems("not_ready"),
 )
 async def check_readiness(request: Request, runtime: Runtime) -> Ready | Response:
-    """Ready once the namespace is open and its rows fit, catalogue and registry are read, and the
-    kernels are compiled. It stays so while the store is away, since what is in memory is served.
-
-    503 names what is `missing`. `accepting`, `learning` and `training` say what else works, and
-    `warning` why not. `durable` false: the store may lose acknowledged events in a crash.
+    """Ready once the namespace is open and its rows fit the settings, catalogue and registry are
+    read, and the kernels are compiled. The process stays ready while the store does not answer,
+    because it then answers from memory. A 503 names what is `missing`. `accepting`, `learning` and
+    `training` say what else works, and `warning` says what does not. `durable` false: the store may
+    lose acknowledged events in a crash.
     """
     missing = [] if runtime.online_predictions.warm and runtime.recommender.warm else ["kernels"]
     if runtime.watch.lost is not None:

@@ -51,8 +51,8 @@ class OfModel(Answer):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def short_version(self) -> str | None:
-        """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-        asked for; null without a trained or online model."""
+        """The first 12 characters of `model_version`, which click-through shows and which "
+        "are accepted instead of the version; null without a trained or online model."""
         return model_prefix(self.model_version or "") or None
 
 
@@ -186,5 +186,5 @@ class Page(Answer, Generic[T]):
 
     items: list[T] = Field(description="The entries of this page.")
     next_cursor: str | None = Field(
-        description="Hand it back as `cursor` for the next page; null at the end."
+        description="Send it back as `cursor` for the next page; null at the end."
     )

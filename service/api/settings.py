@@ -13,13 +13,13 @@ class Setting(Answer):
     """One setting of the service."""
 
     name: str
-    """Its name; with a dot, that of its table and its own."""
+    """Its name; in a table, the name of the table, a dot and its own name."""
     value: str | None
-    """What it is in the process that answers, lists and tables as JSON; passwords are masked."""
+    """Its value in the process that answers; lists and tables are JSON; passwords are masked."""
     default: str | None
-    """What it would be by default."""
+    """Its value by default."""
     is_changed: bool
-    """Whether the two differ."""
+    """Whether value and default differ."""
     about: str
     """What it means."""
 
@@ -33,9 +33,9 @@ class SettingsInEffect(Answer):
 
 @router.get("/v1/settings", summary="Read the settings in effect")
 async def get_settings(runtime: Runtime) -> SettingsInEffect:
-    """With what settings the process runs that answers; other processes may have others.
+    """The settings of the process that answers; other processes may have other settings.
 
-    Settings are changed before the start: by flags, by variables or in `hedgerow.toml`.
+    Change settings before the start: by flags, by variables or in `hedgerow.toml`.
     """
     shown = [
         Setting(**one._asdict(), is_changed=one.value != one.default)

@@ -18,12 +18,14 @@ _AGAIN = "Send the request again after `retry_after` seconds."
 
 CODES: dict[str, ErrorCode] = {
     "malformed_request": ErrorCode(
-        400, "What arrived is not HTTP/1.1.", "Use an HTTP client, or look at the bytes it sends."
+        400,
+        "The request is not valid HTTP/1.1.",
+        "Use an HTTP client, or check the bytes that it sends.",
     ),
     "malformed_body": ErrorCode(
         400,
-        "The body cannot be read at all, or is not packed as `Content-Encoding` says.",
-        "Send JSON in UTF-8. For text that is not JSON the code is `malformed_json`.",
+        "The body cannot be decoded: it is not text, or not packed as `Content-Encoding` says.",
+        "Send JSON in UTF-8. (Text that is not JSON has the code `malformed_json`.)",
     ),
     "unauthorised": ErrorCode(
         401,
@@ -37,28 +39,28 @@ CODES: dict[str, ErrorCode] = {
     ),
     "foreign_origin": ErrorCode(
         403,
-        "A page of another site may not write.",
-        "Send from your server, or name the site in `HEDGEROW_TRUSTED_ORIGINS`.",
+        "A web page of another site tried to write.",
+        "Send the request from your server, or name the site in `HEDGEROW_TRUSTED_ORIGINS`.",
     ),
     "not_found": ErrorCode(
         404,
         "There is no such path, user, item, rating, job, model or key.",
-        "Compare the path with `/docs`, and the id with your own.",
+        "Compare the path with `/docs`, and check the id.",
     ),
     "method_not_allowed": ErrorCode(
         405,
         "The path exists, but not with this method.",
-        "Use a method of the header `Allow`.",
+        "Use a method that the header `Allow` lists.",
     ),
     "too_slow": ErrorCode(
         408,
         "The headers or the body did not arrive in time; `detail` names the setting.",
-        "Send the request again, faster, or in smaller parts.",
+        "Send the request again, faster or in smaller parts.",
     ),
     "version_conflict": ErrorCode(
         409,
-        "The document or the schedule has changed meanwhile.",
-        "Read it, and write again with its present version.",
+        "The document or the schedule has changed since you read it.",
+        "Read it again, and write with its present version.",
     ),
     "model_pinned": ErrorCode(
         409, "Another version of this strategy is pinned.", "Unpin that version first."
@@ -70,13 +72,13 @@ CODES: dict[str, ErrorCode] = {
     ),
     "idempotency_key_reused": ErrorCode(
         409,
-        "The `Idempotency-Key` came before with another body; nothing was stored.",
-        "Give each body a key of its own.",
+        "The `Idempotency-Key` was used before with another body; nothing was stored.",
+        "Use a different key for each body.",
     ),
     "conflict": ErrorCode(
         409,
-        "The present state does not allow this.",
-        "`detail` says which state would: bring it about first.",
+        "The request does not fit the present state.",
+        "`detail` says what must be changed first.",
     ),
     "cursor_expired": ErrorCode(
         410,
@@ -85,57 +87,57 @@ CODES: dict[str, ErrorCode] = {
     ),
     "too_large": ErrorCode(
         413,
-        "The body, line, array or document exceeds its bound.",
-        "Send several smaller ones; many events go to `/v1/events/stream`.",
+        "The body, line, array or document is larger than its limit.",
+        "Divide it into several requests; send many events to `/v1/events/stream`.",
     ),
     "request_line_too_long": ErrorCode(
         414,
-        "Path and query are longer than `HEDGEROW_LIMITS__HEADER_BYTES`.",
-        "Shorten it; requests for lists also take their parameters in the body of a POST.",
+        "Path and query together are longer than `HEDGEROW_LIMITS__HEADER_BYTES`.",
+        "Shorten them; requests for lists can have their parameters in the body of a POST.",
     ),
     "unsupported_media_type": ErrorCode(
         415,
         "The route does not read this content type.",
-        "Send one of those that `detail` names.",
+        "Send a content type that `detail` names.",
     ),
     "untrusted_host": ErrorCode(
         421,
-        "The header `Host` names none of the service's names.",
+        "The header `Host` has a name that the service does not know as its own.",
         "Add the name to `HEDGEROW_TRUSTED_HOSTS`.",
     ),
     "invalid_request": ErrorCode(
         422,
         "A parameter or a field is unknown, missing or of the wrong type.",
-        "`errors` names each one with what it must be.",
+        "`errors` names each of them, and says what it must be.",
     ),
     "invalid_id": ErrorCode(
         422,
-        "An id is empty, too long, not UTF-8, or holds control characters.",
-        "Send 1 to 256 characters; encode those of a path.",
+        "An id is empty, too long, not UTF-8, or contains control characters.",
+        "Send 1 to 256 characters; percent-encode an id in a path.",
     ),
     "invalid_event": ErrorCode(
         422, "A row of feedback cannot be accepted.", "Correct what `detail` names."
     ),
     "malformed_json": ErrorCode(
-        422, "The body is not JSON.", "Send one complete value; `detail` says what is wrong."
+        422, "The body is not JSON.", "Send one complete JSON value; `detail` says what is wrong."
     ),
     "out_of_scale": ErrorCode(
         422,
-        "The rating lies outside the scale, or is not a finite number.",
-        "Send a number on the scale, which `GET /v1/stats` shows.",
+        "The rating is outside the scale, or is not a finite number.",
+        "Send a number within the scale, which `GET /v1/stats` shows.",
     ),
     "future_timestamp": ErrorCode(
         422,
-        "The event is dated too far ahead (`HEDGEROW_FUTURE_TOLERANCE_S`).",
-        "Check the clock that made the time, and its unit.",
+        "The time of the event is too far in the future (`HEDGEROW_FUTURE_TOLERANCE_S`).",
+        "Check the clock of the sender, and the unit of the time.",
     ),
     "unknown_kind": ErrorCode(
         422,
         "This kind of feedback is not in the settings.",
-        "Use a kind of `GET /v1/stats`, or add yours to `HEDGEROW_KINDS`.",
+        "Use a kind that `GET /v1/stats` lists, or add yours to `HEDGEROW_KINDS`.",
     ),
     "nothing_accepted": ErrorCode(
-        422, "No row of the request was accepted.", "`rejected` says what is wrong with each."
+        422, "No row of the request was accepted.", "`rejected` says what is wrong with each row."
     ),
     "item_limit": ErrorCode(
         422,
@@ -144,19 +146,21 @@ CODES: dict[str, ErrorCode] = {
     ),
     "line_too_long": ErrorCode(
         422,
-        "A line of an NDJSON body exceeds `HEDGEROW_MAX_LINE_BYTES`.",
-        "Shorten the row, or end each row with a line feed.",
+        "A line of an NDJSON body is longer than `HEDGEROW_MAX_LINE_BYTES`.",
+        "Shorten the row, and end each row with a line feed.",
     ),
     "invalid_filter": ErrorCode(
-        422, "The filter cannot be read.", "`detail` gives the position and what may stand there."
+        422,
+        "The filter cannot be read.",
+        "`detail` says where the fault is and what is expected there.",
     ),
     "invalid_cursor": ErrorCode(
         422,
         "The cursor belongs to another list, or was changed.",
-        "Send it as it came, with the same parameters, or begin again without it.",
+        "Send the cursor unchanged and with the same parameters, or begin again without it.",
     ),
     "invalid_sequence": ErrorCode(
-        422, "No answer ever held this sequence.", "Send the `sequence` of a write as it came."
+        422, "This is not a sequence of an answer.", "Send the `sequence` of a write unchanged."
     ),
     "invalid_document": ErrorCode(
         422,
@@ -178,28 +182,32 @@ CODES: dict[str, ErrorCode] = {
     ),
     "rate_limited": ErrorCode(
         429,
-        "The key or the address sent too many requests in a short time.",
+        "Too many requests came with this key or from this address in a short time.",
         f"{_AGAIN} `detail` names the settings.",
     ),
     "headers_too_large": ErrorCode(
         431,
-        "Request line and headers are longer than `HEDGEROW_LIMITS__HEADER_BYTES`.",
+        "Request line and headers together are longer than `HEDGEROW_LIMITS__HEADER_BYTES`.",
         "Send fewer headers or smaller cookies.",
     ),
     "internal": ErrorCode(
-        500, "A fault of the service.", "Report it with the `request_id`, which the log has too."
+        500, "A fault of the service.", "Report it with the `request_id`, which is also in the log."
     ),
-    "backlogged": ErrorCode(503, "The log is full: the learner is behind.", _AGAIN),
+    "backlogged": ErrorCode(503, "Too many events wait to be learned.", _AGAIN),
     "not_ready": ErrorCode(
-        503, "The service is starting, or has not learned or read this yet.", _AGAIN
+        503,
+        "The service is starting, or has not yet learned or read what it needs for the answer.",
+        _AGAIN,
     ),
-    "sequence_not_reached": ErrorCode(503, "`min_sequence` was not learned in time.", _AGAIN),
+    "sequence_not_reached": ErrorCode(
+        503, "The event that `min_sequence` names was not learned in time.", _AGAIN
+    ),
     "too_many_connections": ErrorCode(
-        503, "A bound on connections is reached; `detail` names the setting.", _AGAIN
+        503, "The maximum number of connections is reached; `detail` names the setting.", _AGAIN
     ),
     "overloaded": ErrorCode(
         503,
-        "The bodies of other requests fill the room for them; `detail` names the setting.",
+        "The bodies of other requests fill the memory for bodies; `detail` names the setting.",
         _AGAIN,
     ),
     "store_unavailable": ErrorCode(
@@ -209,7 +217,7 @@ CODES: dict[str, ErrorCode] = {
     ),
     "store_rolled_back": ErrorCode(
         503,
-        "The store has lost events that the service knew of, or is another store; nothing was "
+        "The store has lost events that the service knew of, or it is another store; nothing was "
         "written.",
         "Send the request again. If that does not help, do what `detail` says.",
     ),

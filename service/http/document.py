@@ -55,7 +55,8 @@ def _document(app: FastAPI, about: About) -> Json:
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "hr_<id>_<secret>",
-            "description": "An API key; needed once there is one, or beyond this machine.",
+            "description": "An API key. It is needed once the first key exists, and always "
+            "if the service listens on an address other than loopback.",
         }
     }
     examples = about.examples()
@@ -166,15 +167,17 @@ PROBLEM_SCHEMA: Json = {
         "missing": _member(
             "array", "With `not_ready`: what the process waits for.", items={"type": "string"}
         ),
-        "accepted": _member("integer", "Of a write of many rows: how many are stored."),
+        "accepted": _member("integer", "For a write of many rows: how many rows are stored."),
         "rejected": _member(
-            "array", "Of a write of many rows: those that are not stored.", items=_REJECTED
+            "array", "For a write of many rows: the rows that are not stored.", items=_REJECTED
         ),
         "rejected_total": _member("integer", "How many rows are not stored."),
         "warnings": _member(
-            "array", "Of a write of many rows: what was stored but does not count.", items=_REJECTED
+            "array",
+            "For a write of many rows: stored rows in which something has no effect.",
+            items=_REJECTED,
         ),
-        "warnings_total": _member("integer", "How many rows there are of that kind."),
+        "warnings_total": _member("integer", "How many rows have warnings."),
         "lines": _member("integer", "Lines of the body, empty ones included."),
         "sequence": _member("string", "The place of the stored rows in the order of events."),
     },

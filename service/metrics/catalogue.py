@@ -42,14 +42,14 @@ REQUESTS = Metric(
     "hedgerow_http_requests_total",
     "counter",
     HTTP,
-    "Requests that were answered, by route and status; the status `none`: the client left before.",
+    "Requests, by route and status. Status `none`: the client closed the connection first.",
     ("method", "route", "status"),
 )
 REQUEST_SECONDS = Metric(
     "hedgerow_http_request_duration_seconds",
     "histogram",
     HTTP,
-    "Time from a request's headers to the end of its answer; of a stream, to the end of its body.",
+    "Time from a request's headers to the end of its answer; for a stream, to the end of its body.",
     ("method", "route"),
     REQUEST_S,
 )
@@ -64,7 +64,8 @@ SOCKETS_CLOSED = Metric(
     "hedgerow_sockets_closed_total",
     "counter",
     HTTP,
-    "WebSockets that have ended, by the code with which the service closed them, or `client`.",
+    "WebSockets that have ended, by the code with which the service closed them, or `client` if "
+    "the client closed them.",
     ("code",),
 )
 EVENTS_ACCEPTED = Metric(
@@ -92,14 +93,14 @@ KEPT_ANSWERS = Metric(
     "hedgerow_kept_answers_total",
     "counter",
     HTTP,
-    "Users' lists by whether a finished answer was still good (`hit`) or had to be made (`miss`).",
+    "Users' lists that were answered from memory (`hit`) or made for the request (`miss`).",
     ("result",),
 )
 FRESHNESS = Metric(
     "hedgerow_event_freshness_seconds",
     "histogram",
     LEARNING,
-    "From the arrival of an event at an api process to the commit from which on answers know it.",
+    "Time from the arrival of an event at an api process to the commit that makes it count.",
     ("partition",),
     FRESH_S,
 )
@@ -115,7 +116,8 @@ COMMIT_SECONDS = Metric(
     "hedgerow_learner_commit_seconds",
     "histogram",
     LEARNING,
-    "Time that a learner waits for the commit of a batch; part of it it learns the next one.",
+    "Time from the start of a batch's commit to its end. Meanwhile the learner may learn the next "
+    "batch.",
     ("partition",),
     REQUEST_S,
 )
@@ -137,14 +139,14 @@ LAG_SECONDS = Metric(
     "hedgerow_lag_seconds",
     "gauge",
     LEARNING,
-    "Time since the newest learned event was accepted; 0 if none waits, or none was learned.",
+    "Time since the newest learned event was accepted; 0 if no event waits, or none was learned.",
     ("partition",),
 )
 LOG_BYTES = Metric(
     "hedgerow_log_bytes",
     "gauge",
     LEARNING,
-    "Bytes of the events that wait to be learned; writes are refused beyond `log_max_bytes`.",
+    "Bytes of the events that wait to be learned; above `log_max_bytes` writes are refused.",
     ("partition",),
 )
 DEAD_LETTERS = Metric(
@@ -158,7 +160,7 @@ LEARNER_UP = Metric(
     "hedgerow_learner_up",
     "gauge",
     LEARNING,
-    "1: the partition has a learner that gives signs of life.",
+    "1: the partition has a running learner; 0: it has none.",
     ("partition",),
 )
 TRAININGS = Metric(
@@ -172,7 +174,7 @@ TRAINING_SECONDS = Metric(
     "hedgerow_training_duration_seconds",
     "histogram",
     TRAINING,
-    "Time from the beginning of a training to its end; of those whose trainer died, none.",
+    "Time from the start of a training to its end, without trainings whose trainer died.",
     ("outcome",),
     TRAIN_S,
 )
@@ -183,7 +185,9 @@ JOBS = Metric(
     "Trainings that wait (`queued`) or run (`running`).",
     ("status",),
 )
-TRAINER_UP = Metric("hedgerow_trainer_up", "gauge", TRAINING, "1: a trainer takes jobs.")
+TRAINER_UP = Metric(
+    "hedgerow_trainer_up", "gauge", TRAINING, "1: a trainer takes jobs; 0: none does."
+)
 MODEL_AGE = Metric(
     "hedgerow_model_age_seconds",
     "gauge",
@@ -195,32 +199,42 @@ NDCG = Metric(
     "hedgerow_ranker_ndcg_at_10",
     "gauge",
     MODELS,
-    "Mean ndcg@10 of about the last 10 000 events that were ranked just before they were learned.",
+    "Mean ndcg@10 of the ranker over about the last 10 000 events with which it was tested.",
     ("family",),
 )
 MIXTURE_WEIGHT = Metric(
     "hedgerow_mixture_weight",
     "gauge",
     MODELS,
-    "Weight of a family in the mixture; all sum to 1.",
+    "Weight of a family in the mixture; all weights sum to 1.",
     ("family",),
 )
 EXPERT_ERROR = Metric(
     "hedgerow_expert_error",
     "gauge",
     MODELS,
-    "Mean error of an expert just before it learned each of the last 1 000 ratings, as a share of "
-    "the scale's width.",
+    "Mean error of an expert's predictions of about the last 1 000 ratings, each made just before "
+    "the rating was learned, divided by the width of the scale.",
     ("partition", "expert"),
 )
-STORE_UP = Metric("hedgerow_store_up", "gauge", STORE, "1: the store answers the api process.")
+STORE_UP = Metric(
+    "hedgerow_store_up", "gauge", STORE, "1: the store answers the api process; 0: it does not."
+)
 STALE_SECONDS = Metric(
-    "hedgerow_stale_seconds", "gauge", STORE, "Time since the store answered; 0 while it does."
+    "hedgerow_stale_seconds",
+    "gauge",
+    STORE,
+    "Time since the store last answered; 0 while it answers.",
 )
 ACCEPTING = Metric(
     "hedgerow_accepting", "gauge", STORE, "1: the store takes writes; 0: they get 503."
 )
-DURABLE = Metric("hedgerow_durable", "gauge", STORE, "0: a power cut may lose accepted events.")
+DURABLE = Metric(
+    "hedgerow_durable",
+    "gauge",
+    STORE,
+    "1: accepted events survive a power cut; 0: they may be lost.",
+)
 ROLLBACKS = Metric(
     "hedgerow_rollbacks",
     "gauge",
@@ -231,21 +245,23 @@ LAST_ROLLBACK = Metric(
     "hedgerow_last_rollback_timestamp_seconds",
     "gauge",
     STORE,
-    "When the store was last found to have lost something, in Unix time; absent: never.",
+    "When the store was last found to have lost something, in Unix time; no value: never.",
 )
 STORE_BYTES = Metric(
     "hedgerow_store_bytes",
     "gauge",
     STORE,
-    "About how many bytes each kind of data takes, estimated from samples.",
+    "Approximate number of bytes that each kind of data takes, estimated from samples.",
     ("data",),
 )
-ITEMS = Metric("hedgerow_items", "gauge", STORE, "Items that have a number.")
+ITEMS = Metric(
+    "hedgerow_items", "gauge", STORE, "Number of items in the namespace, including deleted ones."
+)
 RESTARTS = Metric(
     "hedgerow_process_restarts_total",
     "counter",
     PROCESSES,
-    "Processes of `hedgerow serve` that ended by themselves or were killed, and began again.",
+    "Restarts of processes of `hedgerow serve` that ended by themselves or were killed.",
     ("role",),
 )
 

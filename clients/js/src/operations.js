@@ -34,11 +34,11 @@ export class Operations {
   }
 
   /**
-   * Ready once the namespace is open and its rows fit, catalogue and registry are read, and the
-   * kernels are compiled. It stays so while the store is away, since what is in memory is served.
-   *
-   * 503 names what is `missing`. `accepting`, `learning` and `training` say what else works, and
-   * `warning` why not. `durable` false: the store may lose acknowledged events in a crash.
+   * Ready once the namespace is open and its rows fit the settings, catalogue and registry are
+   * read, and the kernels are compiled. The process stays ready while the store does not answer,
+   * because it then answers from memory. A 503 names what is `missing`. `accepting`, `learning` and
+   * `training` say what else works, and `warning` says what does not. `durable` false: the store may
+   * lose acknowledged events in a crash.
    *
    * @returns {Promise<types.Ready>}
    */
@@ -56,11 +56,11 @@ export class Operations {
   }
 
   /**
-   * The secret is in this answer and nowhere else: it is stored hashed.
-   *
-   * Once there is a key, every request needs one, except `/healthz`, `/readyz`, `/docs` and
-   * `/openapi.json`: at once in this process, within 250 ms in the others, whose writes ask before.
-   * 409 `conflict` if no lasting admin key works and this is not one.
+   * Only this answer contains the secret; the service stores a hash. Once there is a key, every
+   * request needs one, except `/healthz`, `/readyz`, `/docs`, `/openapi.json`, `/llms.txt` and the
+   * files of `/console`. This applies at once in this process and to all writes, and within 250 ms
+   * to reads in other processes. If there is no valid admin key that never expires, the new key must
+   * be such a key; otherwise the answer is 409 `conflict`.
    *
    * @param {types.NewKey} body
    * @returns {Promise<types.CreatedKey>}
@@ -70,9 +70,9 @@ export class Operations {
   }
 
   /**
-   * The key stops working at once in this process, within 250 ms in the others. It stays listed.
-   *
-   * 409 `conflict` if it is the last lasting admin key: make another one first.
+   * The key stops working at once in this process and for all writes, and within 250 ms for reads
+   * in other processes. It stays in the list. 409 `conflict` if it is the last admin key that never
+   * expires: make another one first.
    *
    * @param {string} key
    * @returns {Promise<types.Key>}
@@ -130,7 +130,8 @@ export class Operations {
   }
 
   /**
-   * What is gone of a deleted user, and what is left; receipts are kept for 400 days.
+   * Which traces of a deleted user are removed, and which are not yet; receipts are kept for 400
+   * days.
    *
    * @param {string} erasure
    * @returns {Promise<types.ErasedUser>}
@@ -340,9 +341,9 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {number} [options.offset] Items to skip; not together with `cursor`.
-   * @param {string} [options.cursor] `next_cursor` of the page before, the rest unchanged.
+   * @param {string} [options.cursor] `next_cursor` of the page before, with all other parameters unchanged.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -361,7 +362,7 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -424,9 +425,9 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {number} [options.offset] Items to skip; not together with `cursor`.
-   * @param {string} [options.cursor] `next_cursor` of the page before, the rest unchanged.
+   * @param {string} [options.cursor] `next_cursor` of the page before, with all other parameters unchanged.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -443,7 +444,7 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -509,9 +510,8 @@ export class Operations {
   }
 
   /**
-   * The version that served before serves again; repeated, the one before that.
-   *
-   * 409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
+   * The version that served before serves again; if you repeat the request, the version before
+   * that.  409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
    *
    * @param {types.RollBack | null} [body]
    * @returns {Promise<types.Model>}
@@ -533,7 +533,7 @@ export class Operations {
   }
 
   /**
-   * The model becomes active and stays so until it is unpinned; it is never removed.
+   * The model becomes active, and stays active until it is unpinned; it is never removed.
    *
    * 409 `model_pinned` if another version is pinned.
    *
@@ -565,9 +565,9 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {number} [options.offset] Items to skip; not together with `cursor`.
-   * @param {string} [options.cursor] `next_cursor` of the page before, the rest unchanged.
+   * @param {string} [options.cursor] `next_cursor` of the page before, with all other parameters unchanged.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -584,7 +584,7 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -694,9 +694,9 @@ export class Operations {
   }
 
   /**
-   * With what settings the process runs that answers; other processes may have others.
+   * The settings of the process that answers; other processes may have other settings.
    *
-   * Settings are changed before the start: by flags, by variables or in `hedgerow.toml`.
+   * Change settings before the start: by flags, by variables or in `hedgerow.toml`.
    *
    * @returns {Promise<types.SettingsInEffect>}
    */
@@ -756,9 +756,9 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {number} [options.offset] Items to skip; not together with `cursor`.
-   * @param {string} [options.cursor] `next_cursor` of the page before, the rest unchanged.
+   * @param {string} [options.cursor] `next_cursor` of the page before, with all other parameters unchanged.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -775,7 +775,7 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
    * @param {string} [options.user] Leave out what this user has rated, bought, ...
@@ -966,19 +966,19 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together.
    * @param {number} [options.offset] Items to skip; not together with `cursor`; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together.
-   * @param {string} [options.cursor] `next_cursor` of the page before, the rest unchanged.
+   * @param {string} [options.cursor] `next_cursor` of the page before, with all other parameters unchanged.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {"content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending"} [options.model] The strategy that ranks; by default the best.
    * @param {number} [options.blend] Share of the online model in the score, 0 to 1.
    * @param {number} [options.diversity] 0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k` are at most 1000 together.
    * @param {number} [options.max_per_category] Maximum number of items of one category in an answer. With it `offset` and `k` are at most 1000 together.
    * @param {boolean} [options.explain] Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`, `neighbours`, `content`).
-   * @param {boolean} [options.exclude_seen] Leave out what the user has rated, bought, ...
+   * @param {boolean} [options.exclude_seen] Leave out items that the user has rated, bought, ...
    * @param {string} [options.min_sequence] Answer only once this `sequence` is learned: read your own writes.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
-   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
+   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Once a model of `here` is active, the list depends on this context. The `rec_id` contains the context, so that feedback to the list is counted for it.
    * @returns {Promise<types.Slate>}
    */
   recommend(user, options = {}) {
@@ -992,17 +992,17 @@ export class Operations {
    * @param {object} [options]
    * @param {number} [options.k] Maximum number of items; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together.
    * @param {string} [options.category] Only items of this category.
-   * @param {string} [options.filter] Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+   * @param {string} [options.filter] Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`.
    * @param {"content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending"} [options.model] The strategy that ranks; by default the best.
    * @param {number} [options.blend] Share of the online model in the score, 0 to 1.
    * @param {number} [options.diversity] 0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k` are at most 1000 together.
    * @param {number} [options.max_per_category] Maximum number of items of one category in an answer. With it `offset` and `k` are at most 1000 together.
    * @param {boolean} [options.explain] Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`, `neighbours`, `content`).
-   * @param {boolean} [options.exclude_seen] Leave out what the user has rated, bought, ...
+   * @param {boolean} [options.exclude_seen] Leave out items that the user has rated, bought, ...
    * @param {string} [options.min_sequence] Answer only once this `sequence` is learned: read your own writes.
    * @param {string} [options.exclude] Ids of items to leave out: `a,b`.
    * @param {string} [options.fields] What to add to each item: `categories` or names of features.
-   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
+   * @param {string} [options.context] Where the list is shown: `device=phone,page=home`. Once a model of `here` is active, the list depends on this context. The `rec_id` contains the context, so that feedback to the list is counted for it.
    * @returns {AsyncGenerator<types.SlateItem, void, void>}
    */
   iterateRecommendations(user, options = {}) {

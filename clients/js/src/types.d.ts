@@ -24,18 +24,18 @@ export interface Arm {
   mrr: number | null;
   /** `stack`, `fusion`, or the strategy of a ranker. */
   name: string;
-  /** The mean ndcg@10 likewise; null before the first judgement. */
+  /** The mean ndcg@10 of its lists; null before the first judgement. */
   ndcg_at_10: number | null;
-  /** How much more ndcg@10 the served slates had than this arm, on the same positive events. */
+  /** The ndcg@10 of the served slates minus that of this arm, on the same positive events. */
   served_lead: Interval | null;
   /**
-   * By all judgements. For each length of history, the heaviest arm answers, but the stack gives
-   * way only to an arm more than three times as heavy.
+   * By all judgements. For each length of history, the arm with the largest weight answers, but
+   * the stack gives way only to an arm with more than three times its weight.
    */
   weight: number;
 }
 
-/** Parameters of requests for recommendations; those left out are as they are without it. */
+/** Parameters of requests for recommendations. A parameter that is left out has its default. */
 export interface ArmParameters {
   /** Share of the online model in the score. */
   blend?: number | null;
@@ -53,7 +53,10 @@ export interface ArmReport {
   events: Record<string, number>;
   /** Events of the kind `impression` with the `rec_id` of such a list. */
   impressions: number;
-  /** The same over the first arm's, less 1: 0.1 is 10 % more. Empty for the first arm. */
+  /**
+   * (The rate of the arm / the rate of the first arm) - 1: 0.1 is 10 % more. Empty for the first
+   * arm.
+   */
   lifts: Record<string, Rate | null>;
   /** The arm. */
   name: string;
@@ -65,7 +68,7 @@ export interface ArmReport {
   share: number;
 }
 
-/** Users with features, the likeliest to like the item first. */
+/** Users with features; those who would most probably like the item come first. */
 export interface AudienceAnswer {
   /** Users with features that were compared: at most 10 000, later pages continue with others. */
   considered: number;
@@ -76,22 +79,22 @@ export interface AudienceAnswer {
   /** The version of the model that compared them; null without one. */
   model_version: string | null;
   /**
-   * Hand it back as `cursor` for the next users; null at the end. A page may be shorter than
+   * Send it back as `cursor` for the next users; null at the end. A page may be shorter than
    * `k`.
    */
   next_cursor: string | null;
-  /** Why there is nobody. */
+  /** Why the list is empty. */
   reason: string | null;
   /**
-   * The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-   * asked for; null without a trained or online model.
+   * The first 12 characters of `model_version`, which click-through shows and which "
+   * "are accepted instead of the version; null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy of the model. */
   strategy: "exmlds" | null;
   /** The last events that the model was trained on. */
   trained_through: string | null;
-  /** The likeliest first. */
+  /** Those who would most probably like the item come first. */
   users: Array<AudienceMember>;
 }
 
@@ -107,11 +110,11 @@ export interface AudienceBody {
   features?: Record<string, boolean | number | string | Array<string>>;
   /** The item's id; left out for a new item. */
   item?: string | null;
-  /** Most users of the answer. */
+  /** Maximum number of users in the answer. */
   k?: number;
 }
 
-/** A user; scores compare within one answer. */
+/** A user; compare scores only within one answer. */
 export interface AudienceMember {
   /** The features that raise the score most, the largest first. */
   because: Array<FeaturePart>;
@@ -123,7 +126,7 @@ export interface AudienceMember {
 
 /** Something that an operator did, or tried to do. */
 export interface AuditEntry {
-  /** What it was done to. Users are not named: a deletion has the id of its erasure. */
+  /** What was changed. Users are not named: the deletion of a user has the id of its erasure. */
   about: Record<string, string>;
   /** The operation as this document names it, or what the command line did. */
   act: string;
@@ -139,7 +142,7 @@ export interface AuditEntry {
 export interface AuditPage {
   /** The entries of this page. */
   items: Array<AuditEntry>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
@@ -151,21 +154,21 @@ export interface BatchBody {
   candidates?: Array<string> | null;
   /** Only items of this category. */
   category?: string | null;
-  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there. */
+  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list depends on this context. The `rec_id` contains the context, so that feedback to the list is counted for it. */
   context?: Record<string, string>;
-  /** Not here: send the `next_cursor` of a line to POST /v1/recommendations, with its `user` and the rest unchanged. */
+  /** Not used here: send the `next_cursor` of a line to POST /v1/recommendations, with its `user` and all other parameters unchanged. */
   cursor?: string | null;
   /** 0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k` are at most 1000 together. */
   diversity?: number;
   /** Ids of items to leave out. */
   exclude?: Array<string>;
-  /** Leave out what the user has rated, bought, ... */
+  /** Leave out items that the user has rated, bought, ... */
   exclude_seen?: boolean;
   /** Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`, `neighbours`, `content`). */
   explain?: boolean;
   /** What to add of each item: `categories` or names of features. */
   fields?: Array<string>;
-  /** Only items for which this holds: `year >= 2020 and not tags has 'slow'`. */
+  /** Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`. */
   filter?: string | null;
   /** Maximum number of items; with `diversity` or `max_per_category` `offset` and `k` are at most 1000 together. */
   k?: number;
@@ -233,7 +236,7 @@ export interface CategoryCount {
 export interface CategoryPage {
   /** The entries of this page. */
   items: Array<CategoryCount>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
@@ -261,11 +264,11 @@ export interface Change {
 export interface ChangePage {
   /** The entries of this page. */
   items: Array<Change>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
-/** The slates of each model, the most shown first. */
+/** The slates of each model; the model with the most impressions comes first. */
 export interface ClickThrough {
   /** The last events that are included. */
   seen_through: string;
@@ -315,8 +318,9 @@ export interface CurrentSchedule {
    */
   after_events: number | null;
   /**
-   * Whether a training begins as soon as no more events arrive, whatever `not_before` says:
-   * nothing serves yet, or the log has grown by half or more since the last training began.
+   * Whether a training begins as soon as no more events arrive, whatever `not_before` says,
+   * because nothing serves yet, or because the number of events has grown by half or more since the
+   * last training began.
    */
   at_once: boolean;
   /** Seconds that the search may take; null: as the settings say. */
@@ -332,22 +336,22 @@ export interface CurrentSchedule {
    * began if that is higher.
    */
   drift_now: number;
-  /** Events of the log that were learned by then, impressions included. */
+  /** Events that were learned before that training began, including impressions. */
   events_at_last: number;
   /**
-   * When the training began that the conditions count from: the last successful one of the
-   * schedule's model, even if somebody ordered it. After a change of `model` it is that of the model
-   * before, until a training of the new model succeeds.
+   * When the last training began, from which the conditions count: the last successful training
+   * of the schedule's model, even if somebody ordered it. After a change of `model` it is the last
+   * training of the previous model, until a training of the new model succeeds.
    */
   last_began: string | null;
-  /** The recipe that is ordered; null: whatever is worth training. */
+  /** The recipe that is ordered; null: every recipe that improves lists. */
   model: string | null;
-  /** Events of the log that were learned since, impressions included. */
+  /** Events that were learned since that training began, including impressions. */
   new_events: number;
   /**
-   * The trainer starts nothing else by itself before this time: the pause after the last training
-   * and after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training
-   * that comes to nothing. Null: nothing was trained yet.
+   * The end of the pause: before it, the trainer starts no training by itself. The pause
+   * (HEDGEROW_RETRAIN_PAUSE_S) follows each training and each start of the trainer, and doubles with
+   * each scheduled training without a result. Null: nothing was trained yet.
    */
   not_before: string | null;
   /** Whether the settings decide: nobody has set a schedule, or it was deleted. */
@@ -356,7 +360,7 @@ export interface CurrentSchedule {
   parameters: Record<string, any>;
   /** Whether models are promoted even if too few users can be held out. */
   promote_unjudged: boolean;
-  /** Raised by each change, DELETE too; 0: there was none. */
+  /** The number of changes so far, also by DELETE. */
   version: number;
   /** Who changed it last. */
   who: string | null;
@@ -366,13 +370,19 @@ export interface CurrentSchedule {
 export interface ErasedUser {
   /** When the deletion was accepted. */
   deleted: string;
-  /** When the store, and all lists and caches, named the user no longer; null: not yet. */
+  /**
+   * When the user's id was removed from the store and from all lists and caches; null: not
+   * yet.
+   */
   erased: string | null;
-  /** When the private server had written its file anew; null: not yet, or another server. */
+  /**
+   * When the private server had rewritten its file; null: not yet, or the service uses another
+   * server.
+   */
   erased_from_disk: string | null;
   /** Names the receipt. */
   erasure: string;
-  /** What is left, and until when. */
+  /** What is not removed yet, and until when it stays. */
   remains: Array<Remains>;
   /** What was found and removed; null: not yet. */
   removed: RemovedTraces | null;
@@ -400,7 +410,7 @@ export interface Event {
 export interface EventPage {
   /** The entries of this page. */
   items: Array<Event>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
@@ -408,7 +418,7 @@ export interface EventPage {
 export interface ExperimentPage {
   /** The entries of this page. */
   items: Array<ExperimentReport>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
@@ -464,11 +474,14 @@ export interface Expert {
   cumulative_loss: number;
   /** The kind of online model. */
   family: string;
-  /** Its number in the settings, its family and its rank in one word. */
+  /** Its number in the settings, its kind and its rank, as one word. */
   name: string;
-  /** What it contributes to predictions; all sum to 1, and one may be negative. */
+  /**
+   * The factor with which its prediction enters the combined prediction; all parts sum to 1, and
+   * a part may be negative.
+   */
   part: number;
-  /** Numbers that it keeps for each user and item. */
+  /** How many numbers it keeps for each user and item. */
   rank: number;
   /** Its mean loss over about the last 1 000 ratings. */
   recent_loss: number;
@@ -476,7 +489,7 @@ export interface Expert {
   regret_to_best: number;
   /** Ratings that it learned from. */
   updates: number;
-  /** How good it is by itself, as a share of 1. */
+  /** How good it is alone; the weights of all experts sum to 1. */
   weight: number;
 }
 
@@ -494,7 +507,10 @@ export interface ExpertPart {
   name: string;
   /** Its own prediction. */
   rating: number;
-  /** Its part in the answer; all sum to 1, and one may be negative. */
+  /**
+   * The factor with which its prediction enters the answer; all weights sum to 1, and a weight
+   * may be negative.
+   */
   weight: number;
 }
 
@@ -511,8 +527,8 @@ export interface Experts {
   /** The last event that is learned. */
   seen_through: string;
   /**
-   * The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-   * asked for; null without a trained or online model.
+   * The first 12 characters of `model_version`, which click-through shows and which "
+   * "are accepted instead of the version; null without a trained or online model.
    */
   short_version: string | null;
 }
@@ -604,11 +620,11 @@ export interface Health {
 export interface HistoryExpert {
   /** As in `GET /v1/experts`. */
   name: string;
-  /** What it contributed to predictions. */
+  /** The factor with which its prediction entered the combined prediction. */
   part: number;
   /** Its mean loss over about the last 1 000 ratings. */
   recent_loss: number;
-  /** How good it was by itself, as a share of 1. */
+  /** How good it was alone; the weights of all experts sum to 1. */
   weight: number;
 }
 
@@ -660,7 +676,10 @@ export interface Item {
   available_until: string | null;
   /** Names of the groups that the item belongs to. */
   categories: Array<string>;
-  /** When the document was first written; null before that, and where it was not recorded. */
+  /**
+   * When the document was first written; null if there is no document, or if the time was not
+   * recorded.
+   */
   created: string | null;
   /** What was written as `extra`. */
   extra: Record<string, any>;
@@ -712,11 +731,11 @@ export interface ItemLine {
 export interface ItemPage {
   /** The entries of this page. */
   items: Array<Item>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
-/** A JSON Merge Patch (RFC 7396) of an item: what is given replaces, null removes. */
+/** A JSON Merge Patch (RFC 7396) of an item: a value replaces the old one, null removes it. */
 export interface ItemPatch {
   /** Not recommended before this moment. */
   available_from?: string | number | null;
@@ -740,7 +759,7 @@ export interface Job {
   created: string;
   /**
    * The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
-   * difference that it is based on. Of a job without `model`: the best outcome of all recipes
+   * difference that it is based on. For a job without `model`: the best outcome of all recipes
    * (`not_chosen` if none was trained), and why no more recipes were trained.
    */
   decision: Record<string, any>;
@@ -752,7 +771,7 @@ export interface Job {
   id: string;
   /** Quality of the new model, of the serving model and of popularity on held-out users; costs. */
   metrics: Record<string, any>;
-  /** The recipe that was ordered. Null: all that are worth it; `tried` says which these are. */
+  /** The recipe that was ordered. Null: every recipe that improves lists; `tried` says which. */
   model: string | null;
   /** Settings of the recipe that were ordered; the others are searched. */
   parameters: Record<string, any>;
@@ -760,7 +779,7 @@ export interface Job {
   progress: number;
   /** Whether the model is promoted even if too few users can be held out. */
   promote_unjudged: boolean;
-  /** The recipe at work in a running job without `model`. */
+  /** In a running job without `model`: the recipe that is being trained. */
   recipe: string;
   /** The first 12 characters of `version`: they are enough wherever a version is asked for. */
   short_version: string | null;
@@ -787,7 +806,7 @@ export interface Job {
 export interface JobPage {
   /** The entries of this page. */
   items: Array<Job>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
@@ -811,7 +830,7 @@ export interface Key {
 export interface KeyPage {
   /** The entries of this page. */
   items: Array<Key>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
@@ -881,7 +900,7 @@ export interface Merged {
 
 /** A trained model; it never changes. */
 export interface Model {
-  /** Whether it is the one of its strategy that serves. */
+  /** Whether it is the active model of its strategy, which serves. */
   active: boolean;
   /** Its size in the store. */
   bytes: number;
@@ -922,7 +941,7 @@ export interface Models {
   active: Record<string, string>;
   /** The models of this page. */
   items: Array<Model>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
   /** Strategy: version. */
   pinned: Record<string, string>;
@@ -934,7 +953,7 @@ export interface Models {
 export interface NewArm {
   /** The name of the arm. */
   name: string;
-  /** What is different; nothing in the usual first arm. */
+  /** The parameters of the arm; usually the first arm has none. */
   parameters?: ArmParameters;
   /** Its share of all users; users beyond the sum of the shares are in no arm. */
   share: number;
@@ -944,7 +963,7 @@ export interface NewArm {
 export interface NewExperiment {
   /** The arms; the others are compared with the first. */
   arms: Array<NewArm>;
-  /** When to stop without being told to; null: never. */
+  /** When the experiment ends by itself; null: never. */
   guardrail?: NewGuardrail | null;
   /** A name of small letters, digits and `-`. */
   name: string;
@@ -955,21 +974,21 @@ export interface NewGuardrail {
   /** The kind of event whose number for each impression is watched. */
   kind?: string;
   /**
-   * The loss that is put up with, as a share: 0.05 ends it when an arm surely has more than 5 %
-   * fewer than the first arm.
+   * The share of events that may be lost: 0.05 ends the experiment when the rate of an arm is
+   * surely more than 5 % lower than that of the first arm.
    */
   most_loss?: number;
 }
 
-/** The items that are new now: described, with few events and few showings. */
+/** The items that are new now: items with few events and few impressions. */
 export interface NewItemStats {
-  /** Clicks on them (kind `click`). */
+  /** Clicks on new items (events of the kind `click`). */
   clicked: number;
-  /** How many there are. */
+  /** How many new items there are. */
   items: number;
-  /** Share of the places of a list, after the first three, that they get. */
+  /** Share of the positions in a list, after the first three, that new items get. */
   share: number;
-  /** Impressions of them, as posted (kind `impression`). */
+  /** Impressions of new items (events of the kind `impression`). */
   shown: number;
 }
 
@@ -1003,13 +1022,13 @@ export interface OrdinalPrediction {
   model_version: string;
   /** The predicted rating, on the scale of the namespace. */
   rating: number;
-  /** Why it is the same for any user or any item; null if it is for this pair. */
+  /** Why the prediction is the same for all users or all items; null if it is for this pair. */
   reason: string | null;
   /** The last event that the answer reflects. */
   seen_through: string;
   /**
-   * The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-   * asked for; null without a trained or online model.
+   * The first 12 characters of `model_version`, which click-through shows and which "
+   * "are accepted instead of the version; null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy that predicts. */
@@ -1070,7 +1089,7 @@ export interface PartitionStats {
   partition: number;
   /** Ratings that the experts have learned. */
   ratings: number;
-  /** Old events that were removed from histories because these are bounded. */
+  /** Old events that were removed from histories that had become too long. */
   trimmed_records: number;
 }
 
@@ -1084,7 +1103,7 @@ export interface PastEvent {
   rating?: number;
 }
 
-/** How far a store is. */
+/** How many events and items a store has. */
 export interface Positions {
   /** Items with a number. */
   items: number;
@@ -1109,8 +1128,8 @@ export interface Prediction {
   /** The last event that the answer reflects. */
   seen_through: string;
   /**
-   * The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-   * asked for; null without a trained or online model.
+   * The first 12 characters of `model_version`, which click-through shows and which "
+   * "are accepted instead of the version; null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy that predicts. */
@@ -1129,7 +1148,7 @@ export interface Predictions {
 
 /** What went wrong and what to do (RFC 9457). */
 export interface Problem {
-  /** Of a write of many rows: how many are stored. */
+  /** For a write of many rows: how many rows are stored. */
   accepted?: number;
   /** The error code, for programs. */
   code: "backlogged" | "conflict" | "cursor_expired" | "forbidden" | "foreign_origin" | "future_timestamp" | "headers_too_large" | "idempotency_key_reused" | "internal" | "invalid_cursor" | "invalid_document" | "invalid_event" | "invalid_filter" | "invalid_id" | "invalid_request" | "invalid_schedule" | "invalid_sequence" | "invalid_training" | "item_limit" | "line_too_long" | "malformed_body" | "malformed_json" | "malformed_request" | "method_not_allowed" | "model_pinned" | "no_earlier_version" | "not_found" | "not_ready" | "nothing_accepted" | "out_of_scale" | "overloaded" | "rate_limited" | "request_line_too_long" | "sequence_not_reached" | "store_rolled_back" | "store_unavailable" | "too_large" | "too_many_connections" | "too_slow" | "unauthorised" | "unknown_kind" | "unsupported_media_type" | "untrusted_host" | "upgrade_required" | "version_conflict";
@@ -1141,7 +1160,7 @@ export interface Problem {
   lines?: number;
   /** With `not_ready`: what the process waits for. */
   missing?: Array<string>;
-  /** Of a write of many rows: those that are not stored. */
+  /** For a write of many rows: the rows that are not stored. */
   rejected?: Array<Record<string, any>>;
   /** How many rows are not stored. */
   rejected_total?: number;
@@ -1157,9 +1176,9 @@ export interface Problem {
   title: string;
   /** A page here that says what the code means and what to do. */
   type: string;
-  /** Of a write of many rows: what was stored but does not count. */
+  /** For a write of many rows: stored rows in which something has no effect. */
   warnings?: Array<Record<string, any>>;
-  /** How many rows there are of that kind. */
+  /** How many rows have warnings. */
   warnings_total?: number;
 }
 
@@ -1177,23 +1196,23 @@ export interface RankBody {
   candidates: Array<string>;
   /** Only items of this category. */
   category?: string | null;
-  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there. */
+  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list depends on this context. The `rec_id` contains the context, so that feedback to the list is counted for it. */
   context?: Record<string, string>;
-  /** `next_cursor` of the page before, the rest unchanged. */
+  /** `next_cursor` of the page before, with all other parameters unchanged. */
   cursor?: string | null;
   /** 0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k` are at most 1000 together. */
   diversity?: number;
   /** Ids of items to leave out. */
   exclude?: Array<string>;
-  /** Leave out what the user has rated, bought, ... */
+  /** Leave out items that the user has rated, bought, ... */
   exclude_seen?: boolean;
   /** Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`, `neighbours`, `content`). */
   explain?: boolean;
-  /** As in a user's document; for a `user`, instead of the stored ones. */
+  /** As in a user's document; together with `user`, they replace the stored features. */
   features?: Record<string, any> | null;
   /** What to add of each item: `categories` or names of features. */
   fields?: Array<string>;
-  /** Only items for which this holds: `year >= 2020 and not tags has 'slow'`. */
+  /** Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`. */
   filter?: string | null;
   /** Past events of an anonymous asker, oldest first; not together with `user`. */
   history?: Array<PastEvent> | null;
@@ -1215,22 +1234,25 @@ export interface RankBody {
 export interface Ranker {
   /** What it does, in one sentence for people. */
   about: string;
-  /** Positives that this version was judged on; do not compare rankers with different counts. */
+  /**
+   * Positive events with which this version was judged; do not compare rankers with different
+   * numbers.
+   */
   judged: number;
-  /** The version that was judged; the name of the strategy where it has no models. */
+  /** The version that was judged; the name of the strategy if it has no models. */
   model_version: string;
   /**
-   * Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100, over
-   * about the last 10 000 judgements; null before the first.
+   * Mean of 1 / rank of the item that the user took, among all items not seen before (0 beyond
+   * rank 100), over about the last 10 000 judgements; null before the first judgement.
    */
   mrr: number | null;
   /** Its strategy. */
   name: string;
-  /** The mean ndcg@10 likewise; null before the first judgement. */
+  /** The mean ndcg@10 of its lists; null before the first judgement. */
   ndcg_at_10: number | null;
   /**
-   * The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-   * asked for; null without a trained or online model.
+   * The first 12 characters of `model_version`, which click-through shows and which "
+   * "are accepted instead of the version; null without a trained or online model.
    */
   short_version: string | null;
   /** Its name for people. */
@@ -1239,17 +1261,23 @@ export interface Ranker {
   weight: number;
 }
 
-/** The rankers of the mixture, the heaviest first. */
+/** The rankers of the mixture, the one with the largest weight first. */
 export interface Rankers {
-  /** The ways that compete to make mixed slates, the heaviest first. */
+  /** The ways to make mixed slates, the one with the largest weight first. */
   arms: Array<Arm>;
-  /** The weights for slates by length of history; other lengths use those of all judgements. */
+  /**
+   * The weights for slates by length of history; lengths without weights of their own use the
+   * weights of all judgements.
+   */
   by_length: Array<HistoryLength>;
   /** Number of positive events that any ranker was judged on. */
   judged: number;
   /** The combined lists; null until something was judged. */
   mixture: Ranker | null;
-  /** Positives that arrived too fast to be judged, up to two seconds ago. */
+  /**
+   * Positive events that arrived too fast to judge rankers with them, as of at most two seconds
+   * ago.
+   */
   passed_over: number;
   /** The heaviest first. */
   rankers: Array<Ranker>;
@@ -1257,11 +1285,14 @@ export interface Rankers {
   reason: string | null;
   /** The last events that were judged. */
   seen_through: string;
-  /** Null until enough positive events were judged, or a training gave it first weights. */
+  /**
+   * The stack; null until enough positive events were judged, or a training gave it first
+   * weights.
+   */
   stack: Stack | null;
 }
 
-/** A figure with an interval that holds at all times: one may look, and stop, at any. */
+/** A figure with an interval that you may look at as often as you like. */
 export interface Rate {
   /** The upper end. */
   high: number;
@@ -1275,15 +1306,15 @@ export interface Rate {
 export interface RatingMeaning {
   /** Whether a rated item is left out of the user's lists afterwards. */
   hides: boolean;
-  /** The highest rating that says that a user does not. */
+  /** The highest rating that says that a user does not want the item. */
   negative_to: number;
-  /** The least rating that says that a user wants the item. */
+  /** The lowest rating that says that a user wants the item. */
   positive_from: number;
   /** How much a rating counts. */
   weight: number;
 }
 
-/** The process can serve; the rest says what else works. */
+/** The process can serve; the other fields say what else works. */
 export interface Ready {
   /** Whether feedback and documents are stored; if not, writes get 503. */
   accepting: boolean;
@@ -1295,13 +1326,16 @@ export interface Ready {
   namespace: string;
   /** Lists are made: models, catalogue and popular items are in memory. If not, this is a 503. */
   serving: boolean;
-  /** Seconds since the store last answered, if it does not: as old are the answers from memory. */
+  /**
+   * Seconds since the store last answered, if it does not answer now; answers from memory may be
+   * as old as this.
+   */
   stale_s: number | null;
   /** The process can serve. */
   status: "ready";
   /** Whether a trainer takes jobs; without one, they wait. */
   training: boolean;
-  /** Why not, and what to do. */
+  /** What is wrong, and what to do. */
   warning: string | null;
 }
 
@@ -1316,8 +1350,8 @@ export interface Receipt {
   /** What was deleted: all events of a user and an item, an item, or a user. */
   deleted: "rating" | "item" | "user";
   /**
-   * For a user: `GET /v1/erasures/{erasure}` says when every trace is gone, also in others'
-   * links and on the disk. Null for a rating or an item.
+   * For a user: `GET /v1/erasures/{erasure}` says when all traces are removed, also from links of
+   * other users and from the disk. Null for a rating or an item.
    */
   erasure: string | null;
   /** The item; null for a user. */
@@ -1344,23 +1378,23 @@ export interface RecommendationBody {
   candidates?: Array<string> | null;
   /** Only items of this category. */
   category?: string | null;
-  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts there. */
+  /** Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the list depends on this context. The `rec_id` contains the context, so that feedback to the list is counted for it. */
   context?: Record<string, string>;
-  /** `next_cursor` of the page before, the rest unchanged. */
+  /** `next_cursor` of the page before, with all other parameters unchanged. */
   cursor?: string | null;
   /** 0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k` are at most 1000 together. */
   diversity?: number;
   /** Ids of items to leave out. */
   exclude?: Array<string>;
-  /** Leave out what the user has rated, bought, ... */
+  /** Leave out items that the user has rated, bought, ... */
   exclude_seen?: boolean;
   /** Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`, `neighbours`, `content`). */
   explain?: boolean;
-  /** As in a user's document; for a `user`, instead of the stored ones. */
+  /** As in a user's document; together with `user`, they replace the stored features. */
   features?: Record<string, any> | null;
   /** What to add of each item: `categories` or names of features. */
   fields?: Array<string>;
-  /** Only items for which this holds: `year >= 2020 and not tags has 'slow'`. */
+  /** Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`. */
   filter?: string | null;
   /** Past events of an anonymous asker, oldest first; not together with `user`. */
   history?: Array<PastEvent> | null;
@@ -1400,20 +1434,20 @@ export interface RejectedLine {
   line: number;
 }
 
-/** Something that is left. */
+/** Something that is not removed yet. */
 export interface Remains {
-  /** When or how it goes. */
+  /** When or how it is removed. */
   until: string;
   /**
-   * `log`: the deletion waits to be learned. `store`: others' links, the change feed and dead
-   * letters. `disk`: the server's append-only file. `models`: no id and no vector of the user, but
-   * what they learned from the events. `documents`, `dead_letters`: what cannot be read and may name
-   * the user. `event_ids`: digests of the events' ids.
+   * `log`: the deletion waits to be learned. `store`: links of other users, the change feed and
+   * dead letters. `disk`: the server's append-only file. `models`: what models learned from the
+   * events; they contain no id and no vector of the user. `documents`, `dead_letters`: unreadable
+   * data that may name the user. `event_ids`: digests of the events' ids.
    */
   where: "log" | "store" | "disk" | "models" | "documents" | "dead_letters" | "event_ids" | "backups";
 }
 
-/** What named the user, besides the user's own data. */
+/** Traces of the user in other data. */
 export interface RemovedTraces {
   /** Events in log entries that could not be learned. */
   events: number;
@@ -1435,7 +1469,7 @@ export interface Retrain {
    * those of `fbgd`.
    */
   parameters?: Record<string, any>;
-  /** Promote the model even if nobody can judge it. */
+  /** Promote the model even if it cannot be tested, because no user likes two items. */
   promote_unjudged?: boolean;
 }
 
@@ -1453,7 +1487,7 @@ export interface RollbackStats {
   at: string;
   /** The era of the store that began with it, from 1. */
   era: number;
-  /** The last ones that it still had. */
+  /** The last events and items that it still had. */
   found: Positions;
   /** The last events and items that it was known to have acknowledged. */
   known: Positions;
@@ -1482,7 +1516,10 @@ export interface ScheduleBody {
 
 /** The model that the answering process serves for a strategy. */
 export interface ServedModel {
-  /** Why the active version does not serve here and what to do; the version before it goes on. */
+  /**
+   * Why the active version does not serve here, and what to do; the version before it goes on
+   * serving.
+   */
   fault: string | null;
   /** The first 12 characters of `version`: they are enough wherever a version is asked for. */
   short_version: string | null;
@@ -1496,13 +1533,13 @@ export interface ServedModel {
 export interface Setting {
   /** What it means. */
   about: string;
-  /** What it would be by default. */
+  /** Its value by default. */
   default: string | null;
-  /** Whether the two differ. */
+  /** Whether value and default differ. */
   is_changed: boolean;
-  /** Its name; with a dot, that of its table and its own. */
+  /** Its name; in a table, the name of the table, a dot and its own name. */
   name: string;
-  /** What it is in the process that answers, lists and tables as JSON; passwords are masked. */
+  /** Its value in the process that answers; lists and tables are JSON; passwords are masked. */
   value: string | null;
 }
 
@@ -1540,7 +1577,7 @@ export interface SimilarUsers {
   reason: string | null;
   /** The last event that the answer reflects. */
   seen_through: string;
-  /** The 12 digits of it that click-through shows; null without a model. */
+  /** The first 12 characters of the version, as click-through shows them; null without a model. */
   short_version: string | null;
   /** The strategy of the model. */
   strategy: "content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending" | null;
@@ -1564,7 +1601,7 @@ export interface Slate {
   model_version: string;
   /** Version of each trained model that ranked, by strategy. */
   models: Record<string, string>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
   /** Why the answer is not what was asked for, or not personal; otherwise null. */
   reason: string | null;
@@ -1573,15 +1610,18 @@ export interface Slate {
   /** How many items `filter` left out. */
   removed: number;
   /**
-   * What scores are: `probability`, of being the item that the user takes next, among all that
-   * were considered; `stars`, the predicted rating; `count`, of weighted events; `likeness`, how
-   * well an item fits, on no fixed scale; `days` since 1970; `rank_sum`, over the lists of several
-   * rankers.
+   * What scores are. `probability`: that the user takes this item next, among all items that were
+   * considered; `stars`: the predicted rating; `count`: the number of events, with weights;
+   * `likeness`: how well an item fits, without a fixed scale; `days`: since 1970; `rank_sum`: a sum
+   * over the lists of several rankers.
    */
   score_kind: "count" | "days" | "likeness" | "probability" | "rank_sum" | "stars";
   /** The last event that the list reflects. */
   seen_through: string;
-  /** The 12 digits of it that `rec_id` holds and click-through shows; null without a model. */
+  /**
+   * The first 12 characters of the version, as in `rec_id` and click-through; null without a
+   * model.
+   */
   short_version: string | null;
   /** The strategy that made the list. */
   strategy: "content" | "exmlds" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending";
@@ -1604,15 +1644,15 @@ export interface SlateItem {
   /** The item's id. */
   item: string;
   /**
-   * With `explain`, where scores are probabilities: what each ranker adds to the logarithm of the
-   * item's, compared with the average candidate.
+   * With `explain`, if scores are probabilities: what each ranker adds to the logarithm of the
+   * item's probability, compared with the average candidate.
    */
   parts?: Record<string, number>;
   /** The number that orders the list, unless variety or exploration move an item. */
   score: number;
   /**
-   * The ranker that adds most to its score; `explore`: it is new and gets its first showings, and
-   * its score says how well it fits the user (0: as well as others).
+   * The ranker that adds most to its score. `explore`: the item is new and got its position by
+   * exploration, and its score says how well it fits the user (0: as well as other new items).
    */
   strategy: "content" | "exmlds" | "explore" | "fbgd" | "here" | "latest" | "mixture" | "neighbours" | "next" | "ocmf" | "online" | "ordinal" | "popular" | "sequence" | "trending";
 }
@@ -1662,8 +1702,8 @@ export interface StackPart {
   /** The ranker, or `history`. */
   name: string;
   /**
-   * What the stack loses without it, on the newest quarter of the positive events that it
-   * learned.
+   * How much lower ndcg@10 is without the ranker, on the newest quarter of the positive events
+   * that the stack learned.
    */
   ndcg_at_10: number;
 }
@@ -1698,21 +1738,21 @@ export interface Stats {
   seen_through: string;
   /** The server that stores everything, and its version. */
   store: string;
-  /** Why not, and what to do. */
+  /** What is wrong, and what to do. */
   warning: string | null;
 }
 
-/** Items that the same people like, more than they like others. */
+/** A group of items that the same people like. */
 export interface Topic {
   /** Up to 20 of them, the most typical first. */
   items: Array<TopicItem>;
-  /** Items in it that may be shown; each item is in the one topic that it fits best. */
+  /** Items of the topic that may be shown; each item belongs to the topic that it fits best. */
   n_items: number;
-  /** What is typical of it, in a few words; `topic 3` where documents of items say nothing. */
+  /** Terms that are typical of the topic; `topic 3`, for example, if there are no such terms. */
   name: string;
-  /** Its share in what people took; those of all topics sum to 1. */
+  /** Its share of all that people took; the shares of all topics sum to 1. */
   share: number;
-  /** The words of the name: categories first, then words of texts; empty where there are none. */
+  /** The terms of the name: categories first, then words of texts; may be empty. */
   terms: Array<string>;
   /** Its number, from 0, within this version of the model. */
   topic: number;
@@ -1722,10 +1762,7 @@ export interface Topic {
 export interface TopicItem {
   /** The item. */
   item: string;
-  /**
-   * How typical it is of the topic, 0 to 1: how far it points the topic's way, times how sure
-   * that is by its feedback.
-   */
+  /** How typical the item is of the topic, 0 to 1; smaller for an item with little feedback. */
   strength: number;
 }
 
@@ -1736,13 +1773,13 @@ export interface Topics {
   /** Why there are none; otherwise null. */
   reason: string | null;
   /**
-   * The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-   * asked for; null without a trained or online model.
+   * The first 12 characters of `model_version`, which click-through shows and which "
+   * "are accepted instead of the version; null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy of the model. */
   strategy: "fbgd" | "ocmf" | "exmlds" | "ordinal" | "sequence" | "neighbours" | "content" | "here" | null;
-  /** The one that most people like first; none without a model. */
+  /** The topic that most people like comes first; empty without a model. */
   topics: Array<Topic>;
   /** The last events that the model was trained on. */
   trained_through: string | null;
@@ -1752,7 +1789,7 @@ export interface Topics {
 export interface Tried {
   /** The ndcg@10 that it adds to the stack of `popular`, `next` and the recipes chosen before. */
   added: Added | null;
-  /** Whether it adds to the others, so that it is trained. */
+  /** Whether it improves the lists of the others, so that it is trained. */
   chosen: boolean;
   /** The decision of the gate; empty unless a model was trained. */
   decision: Record<string, any>;
@@ -1760,12 +1797,9 @@ export interface Tried {
   metrics: Record<string, any>;
   /** The recipe. */
   model: string;
-  /** ndcg@10 of its own lists for what held-out users took next; null: it was not measured. */
+  /** ndcg@10 of its own lists for the items that held-out users took next; null: not measured. */
   ndcg10: number | null;
-  /**
-   * Whether it only places new items, because nothing shows that it adds to lists of known ones;
-   * then no mixture has it.
-   */
+  /** Whether its model only places new items, and takes no part in mixtures. */
   only_places?: boolean;
   /** Wall seconds that it took. */
   seconds: number;
@@ -1796,9 +1830,9 @@ export interface Uploaded {
   rejected_total: number;
   /** The place of the rows in the order of events. */
   sequence: string;
-  /** The first 1 000 lines that are stored although something in them does not count. */
+  /** The first 1 000 lines that are stored although something in them has no effect. */
   warnings: Array<WarnedLine>;
-  /** How many lines there are of that kind. */
+  /** How many lines have warnings. */
   warnings_total: number;
 }
 
@@ -1829,7 +1863,7 @@ export interface UserBody {
   links?: Array<Link>;
 }
 
-/** Everything that is known of a user. */
+/** Everything that is known about a user. */
 export interface UserExport {
   /** What you said about the user. */
   document: ExportedDocument;
@@ -1847,7 +1881,7 @@ export interface UserExport {
   seen: Array<string>;
   /** The last event that the answer reflects. */
   seen_through: string;
-  /** What the user likes by the model that serves, the largest share first. */
+  /** Topics that the user likes, according to the active model; the largest share first. */
   topics: Array<ExportedTopic>;
   /** The user. */
   user: string;
@@ -1872,11 +1906,11 @@ export interface UserLine {
 export interface UserPage {
   /** The entries of this page. */
   items: Array<User>;
-  /** Hand it back as `cursor` for the next page; null at the end. */
+  /** Send it back as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
 
-/** A JSON Merge Patch (RFC 7396) of a user: what is given replaces, null removes. */
+/** A JSON Merge Patch (RFC 7396) of a user: a value replaces the old one, null removes it. */
 export interface UserPatch {
   /** Anything else that you keep with the user, as JSON: no list, ranker or filter reads it. */
   extra?: Record<string, any> | null;
@@ -1893,11 +1927,11 @@ export interface UserPatch {
 export interface UserTopic {
   /** Up to five items of the user in it. */
   items: Array<string>;
-  /** How many times larger this share is than the topic's share in what all people took. */
+  /** This share divided by the topic's share of all that people took. */
   lift: number;
   /** As in `GET /v1/topics`. */
   name: string;
-  /** Its share in the user's positive feedback; those of all topics sum to 1. */
+  /** Its share of the user's positive feedback; the shares of all topics sum to 1. */
   share: number;
   /** As in `GET /v1/topics`. */
   terms: Array<string>;
@@ -1905,7 +1939,7 @@ export interface UserTopic {
   topic: number;
 }
 
-/** What a user is made of. */
+/** The topics of a user. */
 export interface UserTopics {
   /** The version of the model that topics are made of; null without one. */
   model_version: string | null;
@@ -1914,8 +1948,8 @@ export interface UserTopics {
   /** The last event of the user that the answer reflects. */
   seen_through: string;
   /**
-   * The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-   * asked for; null without a trained or online model.
+   * The first 12 characters of `model_version`, which click-through shows and which "
+   * "are accepted instead of the version; null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy of the model. */
@@ -1928,7 +1962,7 @@ export interface UserTopics {
   user: string;
 }
 
-/** A row that was accepted although something in it does not count. */
+/** A row that was accepted although something in it has no effect. */
 export interface Warned {
   /** `unreadable_rec_id` or `foreign_rec_id`. */
   code: string;
@@ -1938,7 +1972,7 @@ export interface Warned {
   index: number;
 }
 
-/** A line that was accepted although something in it does not count. */
+/** A line that was accepted although something in it has no effect. */
 export interface WarnedLine {
   /** `unreadable_rec_id` or `foreign_rec_id`. */
   code: string;
@@ -1959,12 +1993,15 @@ export interface Written {
   /** The rows that are rejected, and why. */
   rejected: Array<Rejected>;
   /**
-   * With `wait=learned`: the numbers of the rows, from 0, that the service had already, by their
-   * `event_id` or the idempotency key. They count once.
+   * With `wait=learned`: the numbers, from 0, of the rows whose ids (`event_id`, or from the
+   * idempotency key) the service knew already. Each of these events counts once.
    */
   repeats?: Array<number>;
   /** The place of the rows in the order of events. */
   sequence: string;
-  /** What was accepted but does not count as sent: a `rec_id` that names no list of the user. */
+  /**
+   * Rows that are stored although something in them has no effect: a `rec_id` that names no list
+   * of the user.
+   */
   warnings: Array<Warned>;
 }

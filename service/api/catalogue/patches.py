@@ -42,13 +42,13 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 class ItemPatch(RootModel[dict[str, Any]]):
-    """A JSON Merge Patch (RFC 7396) of an item: what is given replaces, null removes."""
+    """A JSON Merge Patch (RFC 7396) of an item: a value replaces the old one, null removes it."""
 
     model_config = ConfigDict(json_schema_extra=partial(_as_patch, ItemBody))
 
 
 class UserPatch(RootModel[dict[str, Any]]):
-    """A JSON Merge Patch (RFC 7396) of a user: what is given replaces, null removes."""
+    """A JSON Merge Patch (RFC 7396) of a user: a value replaces the old one, null removes it."""
 
     model_config = ConfigDict(json_schema_extra=partial(_as_patch, UserBody))
 

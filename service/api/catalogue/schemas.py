@@ -67,7 +67,8 @@ class Item(Answer):
     available_until: Time | None
     """Not recommended from this moment on."""
     created: Time | None
-    """When the document was first written; null before that, and where it was not recorded."""
+    """When the document was first written; null if there is no document, or if the time was not
+    recorded."""
     extra: dict[str, Any]
     """What was written as `extra`."""
 

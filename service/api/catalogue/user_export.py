@@ -37,7 +37,7 @@ class ExportedTopic(Answer):
 
 
 class UserExport(Answer):
-    """Everything that is known of a user."""
+    """Everything that is known about a user."""
 
     user: str
     """The user."""
@@ -58,7 +58,7 @@ class UserExport(Answer):
     row: list[float] | None
     """What the experts that predict ratings learned of the user; null: nothing."""
     topics: list[ExportedTopic]
-    """What the user likes by the model that serves, the largest share first."""
+    """Topics that the user likes, according to the active model; the largest share first."""
 
 
 @router.get(

@@ -37,7 +37,7 @@ class SlateResponses(Answer):
 
 
 class ClickThrough(Answer):
-    """The slates of each model, the most shown first."""
+    """The slates of each model; the model with the most impressions comes first."""
 
     slates: list[SlateResponses]
     """The slates of each model."""

@@ -34,8 +34,8 @@ class Receipt(Answer):
     trained models keep what they learned from the events until a rebuild and a retraining. False
     (202): the deletion is stored and will be learned soon."""
     erasure: str | None
-    """For a user: `GET /v1/erasures/{erasure}` says when every trace is gone, also in others'
-    links and on the disk. Null for a rating or an item."""
+    """For a user: `GET /v1/erasures/{erasure}` says when all traces are removed, also from links of
+    other users and from the disk. Null for a rating or an item."""
     timestamp: Time
     """When the deletion was accepted."""
 

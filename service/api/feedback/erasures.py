@@ -22,7 +22,7 @@ Where = Literal[
 
 
 class RemovedTraces(Answer):
-    """What named the user, besides the user's own data."""
+    """Traces of the user in other data."""
 
     links: int
     """Documents of others that linked to the user, or to others deleted at the same time."""
@@ -31,15 +31,15 @@ class RemovedTraces(Answer):
 
 
 class Remains(Answer):
-    """Something that is left."""
+    """Something that is not removed yet."""
 
     where: Where
-    """`log`: the deletion waits to be learned. `store`: others' links, the change feed and dead
-    letters. `disk`: the server's append-only file. `models`: no id and no vector of the user, but
-    what they learned from the events. `documents`, `dead_letters`: what cannot be read and may name
-    the user. `event_ids`: digests of the events' ids."""
+    """`log`: the deletion waits to be learned. `store`: links of other users, the change feed and
+    dead letters. `disk`: the server's append-only file. `models`: what models learned from the
+    events; they contain no id and no vector of the user. `documents`, `dead_letters`: unreadable
+    data that may name the user. `event_ids`: digests of the events' ids."""
     until: str
-    """When or how it goes."""
+    """When or how it is removed."""
 
 
 class ErasedUser(Answer):
@@ -52,13 +52,15 @@ class ErasedUser(Answer):
     deleted: Time
     """When the deletion was accepted."""
     erased: Time | None
-    """When the store, and all lists and caches, named the user no longer; null: not yet."""
+    """When the user's id was removed from the store and from all lists and caches; null: not
+    yet."""
     erased_from_disk: Time | None
-    """When the private server had written its file anew; null: not yet, or another server."""
+    """When the private server had rewritten its file; null: not yet, or the service uses another
+    server."""
     removed: RemovedTraces | None
     """What was found and removed; null: not yet."""
     remains: list[Remains]
-    """What is left, and until when."""
+    """What is not removed yet, and until when it stays."""
 
 
 ErasureId = Annotated[str, Path(pattern=ERASURE_ID, description="`erasure` of a deleted user.")]
@@ -70,7 +72,8 @@ ErasureId = Annotated[str, Path(pattern=ERASURE_ID, description="`erasure` of a 
     responses=problems("not_found"),
 )
 async def get_erasure(runtime: Runtime, erasure: ErasureId) -> ErasedUser:
-    """What is gone of a deleted user, and what is left; receipts are kept for 400 days."""
+    """Which traces of a deleted user are removed, and which are not yet; receipts are kept for 400
+    days."""
     found = await asyncio.to_thread(runtime.erasures.read, erasure)
     models = await asyncio.to_thread(_older_models, runtime, found)
     return ErasedUser(

@@ -79,7 +79,7 @@ class Rejected(msgspec.Struct):
 
 
 class Warned(msgspec.Struct):
-    """A row that was accepted although something in it does not count."""
+    """A row that was accepted although something in it has no effect."""
 
     index: int
     """The number of the row, from 0."""
@@ -110,14 +110,15 @@ class Written(msgspec.Struct, omit_defaults=True):
     rejected: list[Rejected]
     """The rows that are rejected, and why."""
     warnings: list[Warned]
-    """What was accepted but does not count as sent: a `rec_id` that names no list of the user."""
+    """Rows that are stored although something in them has no effect: a `rec_id` that names no list
+    of the user."""
     sequence: str
     """The place of the rows in the order of events."""
     predictions: list[Learned] | UnsetType = UNSET
     """With `wait=learned`: what was predicted for each rating just before it was learned."""
     repeats: list[int] | UnsetType = UNSET
-    """With `wait=learned`: the numbers of the rows, from 0, that the service had already, by their
-    `event_id` or the idempotency key. They count once."""
+    """With `wait=learned`: the numbers, from 0, of the rows whose ids (`event_id`, or from the
+    idempotency key) the service knew already. Each of these events counts once."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class RejectedLine(Rejected):
 
 
 class WarnedLine(Warned):
-    """A line that was accepted although something in it does not count."""
+    """A line that was accepted although something in it has no effect."""
 
     line: int
     """The number of the line, from 1, as editors count."""
@@ -71,9 +71,9 @@ class Uploaded(msgspec.Struct):
     rejected_total: int
     """How many lines are not stored."""
     warnings: list[WarnedLine]
-    """The first 1 000 lines that are stored although something in them does not count."""
+    """The first 1 000 lines that are stored although something in them has no effect."""
     warnings_total: int
-    """How many lines there are of that kind."""
+    """How many lines have warnings."""
     lines: int
     """Lines of the body, empty ones included."""
     sequence: str

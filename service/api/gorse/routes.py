@@ -40,17 +40,10 @@ class GorseRoute:
     """Its name in the audit log."""
 
 
-_REPLACES = "It replaces the whole document, also fields that only our own routes can write."
-_NOT_KEPT = "`Comment` and `Labels` of feedback are not kept."
-_ADDED = (
-    "Each record is an event: its type becomes a kind (above), a missing `Timestamp` is now, one "
-    f"beyond `HEDGEROW_FUTURE_TOLERANCE_S` is a 400. {_NOT_KEPT}"
-)
-_READ = (
-    "`Updated` is the latest `Timestamp` of the events; records of deleted items, and old ones of "
-    "histories beyond `HEDGEROW_HISTORY_LIMIT`, are left out."
-)
-_LISTS = "Models of ours rank; `n` is at most 1000, `offset` 10000."
+_REPLACES = "It replaces the whole document, also fields that only Hedgerow's own routes can write."
+_ADDED = "Records become events, as described above."
+_READ = "For `Updated` and missing records, see above."
+_LISTS = "Models of Hedgerow rank."
 
 ROUTES: Sequence[GorseRoute] = (
     # users
@@ -64,7 +57,7 @@ ROUTES: Sequence[GorseRoute] = (
         "/user/{user-id}",
         users.delete,
         "write",
-        "Every trace is erased, as by `DELETE /v1/users/{user}`.",
+        "All traces of the user are erased, as by `DELETE /v1/users/{user}`.",
         act="deleteUser",
     ),
     # items
@@ -75,8 +68,9 @@ ROUTES: Sequence[GorseRoute] = (
         "/items",
         items.list_page,
         "read",
-        "With `q`, all words must be in the comment (or in the features `title` and `name`), not "
-        "any; no setting is needed.",
+        "With `q`, an item must contain all words of `q` (in Gorse: any of them), in the "
+        "comment or "
+        "in the features `title` and `name`. No setting is needed.",
     ),
     GorseRoute("GET", "/item/{item-id}", items.read, "read"),
     GorseRoute(
@@ -84,14 +78,14 @@ ROUTES: Sequence[GorseRoute] = (
         "/item/{item-id}",
         items.change,
         "write",
-        "`Timestamp` may have any of the forms that `POST` takes.",
+        "`Timestamp` may have any form that `POST` accepts.",
     ),
     GorseRoute(
         "DELETE",
         "/item/{item-id}",
         items.delete,
         "write",
-        "Feedback alone does not bring it back: write it again.",
+        "New feedback does not bring the item back; write the item again.",
         act="deleteItem",
     ),
     GorseRoute(
@@ -122,17 +116,18 @@ ROUTES: Sequence[GorseRoute] = (
         "/feedback/{feedback-type}/{user-id}/{item-id}",
         feedback.delete_one,
         "write",
-        "Events of other types on the item are learned again after the deletion, which begins once "
-        "all earlier feedback is learned (503 if that takes too long). Feedback of another type on "
-        "the item that is sent at the same time may be deleted, too.",
+        "The deletion begins once all earlier feedback is learned (503 if this takes too long). It "
+        "deletes all events of the user on the item, and learns those of other types again. If "
+        "feedback of another type on the item is sent at the same time, it may be deleted too.",
     ),
     GorseRoute(
         "GET",
         "/feedback[/{feedback-type}]",
         feedback_lists.page,
         "read",
-        f"Ordered by user, type and item, because histories are kept by user. A page looks through "
-        f"500 users and may be shorter than `n`: the end is an empty `Cursor`. {_READ}",
+        f"The records are ordered by user, type and item, because histories are stored by user. A "
+        f"page reads 500 users and may have fewer than `n` records: the list ends when `Cursor` is "
+        f"empty. {_READ}",
     ),
     GorseRoute("GET", "/feedback/{user-id}/{item-id}", feedback_lists.of_pair, "read", _READ),
     GorseRoute(
@@ -150,7 +145,7 @@ ROUTES: Sequence[GorseRoute] = (
         "/item/{item-id}/feedback[/{feedback-type}]",
         feedback_lists.of_item,
         "read",
-        f"With more than 10000 users a 501: nothing lists feedback by item. {_READ}",
+        f"With more than 10000 users it is a 501, because all histories must be read. {_READ}",
     ),
     # lists
     GorseRoute(
@@ -158,10 +153,10 @@ ROUTES: Sequence[GorseRoute] = (
         "/recommend/{user-id}[/{category}]",
         recommendations.recommend,
         "read",
-        f"{_LISTS} If nothing personal can be said, the newest items come, as from a new Gorse. "
-        "`write-back-type` needs a key that may write, and is refused to pages of other sites; the "
-        "events are learned at once. The items leave the user's list when `write-back-delay` is "
-        "over, or at once if the kind of the events has `hides`.",
+        f"{_LISTS} If nothing is known about the user, the newest items come, as in a new Gorse. "
+        "`write-back-type` needs a key that may write, and is refused for web pages of other "
+        "sites; the events are learned at once. The items leave the user's list when "
+        "`write-back-delay` is over, or at once if the kind of the events has `hides`.",
         writes_with=WRITE_BACK,
     ),
     GorseRoute(
@@ -169,7 +164,7 @@ ROUTES: Sequence[GorseRoute] = (
         "/session/recommend[/{category}]",
         recommendations.for_session,
         "read",
-        f"{_LISTS} The list is made from the whole history, not only from neighbours of its items; "
+        f"{_LISTS} They use the whole history, not only items similar to those in it. There is "
         "never a 404.",
     ),
     GorseRoute(
@@ -177,23 +172,23 @@ ROUTES: Sequence[GorseRoute] = (
         "/collaborative-filtering/{user-id}[/{category}]",
         recommendations.by_others,
         "read",
-        f"{_LISTS} The models that are best for the user answer, whether they factorise or not; "
-        "never a 404.",
+        f"{_LISTS} The models that are best for the user answer, whether or not they use matrix "
+        "factorisation. There is never a 404.",
     ),
     GorseRoute(
         "GET",
         "/latest[/{category}]",
         recommendations.latest,
         "read",
-        "An item without a `Timestamp` counts from when it was written first; one whose "
-        "`Timestamp` lies in the future is not shown until then.",
+        "An item without a `Timestamp` has the time when it was first written; an item whose "
+        "`Timestamp` is in the future is not shown until then.",
     ),
     GorseRoute(
         "GET",
         "/non-personalized/{name}",
         recommendations.leaderboard,
         "read",
-        "There are `popular`, `trending` and `latest`; expressions of your own are not offered.",
+        "There are `popular`, `trending` and `latest`, but no expressions of your own.",
     ),
     GorseRoute(
         "GET",
@@ -208,31 +203,31 @@ ROUTES: Sequence[GorseRoute] = (
         "/item-to-item/{name}/{item-id}",
         recommendations.like_item,
         "read",
-        f"{_LISTS} Any name is answered by the best model; those of our strategies, such as "
-        "`neighbours` or `content`, by that one. Embeddings in `Labels` are kept, and no model "
-        "reads them.",
+        f"{_LISTS} If the name is a strategy of Hedgerow, such as `neighbours` or `content`, this "
+        "strategy answers; for any other name the best model answers. Embeddings in `Labels` are "
+        "stored, but no model reads them.",
     ),
     GorseRoute(
         "GET",
         "/item/{item-id}/neighbors[/{category}]",
         recommendations.like_item,
         "read",
-        f"{_LISTS} As `/item-to-item`.",
+        "It answers as `/item-to-item` does with a name that is no strategy.",
     ),
     GorseRoute(
         "GET",
         "/user-to-user/{name}/{user-id}",
         recommendations.like_user,
         "read",
-        "Any name means the best model that compares users; among up to 20000 of them. `offset` "
-        "and `n` are at most 1000 together.",
+        "For any name the best model answers, and compares up to 20000 users. `offset` and `n` are "
+        "at most 1000 together.",
     ),
     GorseRoute(
         "GET",
         "/user/{user-id}/neighbors",
         recommendations.like_user,
         "read",
-        "As `/user-to-user`.",
+        "It answers as `/user-to-user` does.",
     ),
     # health
     GorseRoute("GET", "/health/live", health.live, "open"),

@@ -27,17 +27,18 @@ class Expert(Answer):
     """The state of one expert."""
 
     name: str
-    """Its number in the settings, its family and its rank in one word."""
+    """Its number in the settings, its kind and its rank, as one word."""
     family: str
     """The kind of online model."""
     rank: int
-    """Numbers that it keeps for each user and item."""
+    """How many numbers it keeps for each user and item."""
     c: float | None
     """Its aggressiveness: how far one rating may move it; null where the family has none."""
     weight: Figure
-    """How good it is by itself, as a share of 1."""
+    """How good it is alone; the weights of all experts sum to 1."""
     part: Figure
-    """What it contributes to predictions; all sum to 1, and one may be negative."""
+    """The factor with which its prediction enters the combined prediction; all parts sum to 1, and
+    a part may be negative."""
     cumulative_loss: Figure
     """The sum of its losses; a loss is the absolute error divided by the width of the scale."""
     recent_loss: Figure
@@ -69,9 +70,9 @@ class HistoryExpert(Answer):
     name: str
     """As in `GET /v1/experts`."""
     weight: Figure
-    """How good it was by itself, as a share of 1."""
+    """How good it was alone; the weights of all experts sum to 1."""
     part: Figure
-    """What it contributed to predictions."""
+    """The factor with which its prediction entered the combined prediction."""
     recent_loss: Figure
     """Its mean loss over about the last 1 000 ratings."""
 

@@ -38,7 +38,7 @@ class Retrain(Request):
     """Seconds that the search of the other settings may take, for all recipes together; by default
     those of the settings."""
     promote_unjudged: bool = False
-    """Promote the model even if nobody can judge it."""
+    """Promote the model even if it cannot be tested, because no user likes two items."""
 
 
 class Added(Answer):
@@ -63,14 +63,13 @@ class Tried(Versioned):
     """Whether a model of this recipe served before: then it is trained again, unless another recipe
     of its family is chosen."""
     chosen: bool
-    """Whether it adds to the others, so that it is trained."""
+    """Whether it improves the lists of the others, so that it is trained."""
     only_places: bool = False
-    """Whether it only places new items, because nothing shows that it adds to lists of known ones;
-    then no mixture has it."""
+    """Whether its model only places new items, and takes no part in mixtures."""
     why: str
     """Why it was chosen, was not chosen or could not be tried."""
     ndcg10: Figure | None
-    """ndcg@10 of its own lists for what held-out users took next; null: it was not measured."""
+    """ndcg@10 of its own lists for the items that held-out users took next; null: not measured."""
     added: Added | None
     """The ndcg@10 that it adds to the stack of `popular`, `next` and the recipes chosen before."""
     seconds: Figure
@@ -96,9 +95,9 @@ class Job(Versioned):
     """The step of a running job: reading, searching, fitting, weighing, judging, refining,
     publishing or promoting."""
     model: str | None
-    """The recipe that was ordered. Null: all that are worth it; `tried` says which these are."""
+    """The recipe that was ordered. Null: every recipe that improves lists; `tried` says which."""
     recipe: str
-    """The recipe at work in a running job without `model`."""
+    """In a running job without `model`: the recipe that is being trained."""
     tried: list[Tried]
     """The recipes that a job without `model` has considered; empty for other jobs."""
     parameters: dict[str, Any]
@@ -123,8 +122,9 @@ class Job(Versioned):
     """Quality of the new model, of the serving model and of popularity on held-out users; costs."""
     decision: Measured
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
-    difference that it is based on. Of a job without `model`: the best outcome of all recipes
-    (`not_chosen` if none was trained), and why no more recipes were trained."""
+    difference that it is based on. For a job without `model`: the best outcome of all recipes
+    (`not_chosen` if none was trained), and why no more recipes were trained.
+    """
     version: str | None
     """The model that it published; null without `model`: see `tried`."""
 
@@ -163,7 +163,7 @@ class CurrentSchedule(Answer):
     drift: float | None
     """Ratio of the recent online error to the usual one that starts a training; null: off."""
     model: str | None
-    """The recipe that is ordered; null: whatever is worth training."""
+    """The recipe that is ordered; null: every recipe that improves lists."""
     parameters: dict[str, Any]
     """Settings of the recipe that are fixed."""
     budget_s: float | None
@@ -173,26 +173,27 @@ class CurrentSchedule(Answer):
     of_settings: bool
     """Whether the settings decide: nobody has set a schedule, or it was deleted."""
     version: int
-    """Raised by each change, DELETE too; 0: there was none."""
+    """The number of changes so far, also by DELETE."""
     who: str | None
     """Who changed it last."""
     changed: Time | None
     """When it was changed last."""
     last_began: Time | None
-    """When the training began that the conditions count from: the last successful one of the
-    schedule's model, even if somebody ordered it. After a change of `model` it is that of the model
-    before, until a training of the new model succeeds."""
+    """When the last training began, from which the conditions count: the last successful training
+    of the schedule's model, even if somebody ordered it. After a change of `model` it is the last
+    training of the previous model, until a training of the new model succeeds."""
     at_once: bool
-    """Whether a training begins as soon as no more events arrive, whatever `not_before` says:
-    nothing serves yet, or the log has grown by half or more since the last training began."""
+    """Whether a training begins as soon as no more events arrive, whatever `not_before` says,
+    because nothing serves yet, or because the number of events has grown by half or more since the
+    last training began."""
     not_before: Time | None
-    """The trainer starts nothing else by itself before this time: the pause after the last training
-    and after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training
-    that comes to nothing. Null: nothing was trained yet."""
+    """The end of the pause: before it, the trainer starts no training by itself. The pause
+    (HEDGEROW_RETRAIN_PAUSE_S) follows each training and each start of the trainer, and doubles with
+    each scheduled training without a result. Null: nothing was trained yet."""
     events_at_last: int
-    """Events of the log that were learned by then, impressions included."""
+    """Events that were learned before that training began, including impressions."""
     new_events: int
-    """Events of the log that were learned since, impressions included."""
+    """Events that were learned since that training began, including impressions."""
     drift_now: Figure
     """The recent online error divided by the usual one, or by the error since the last training
     began if that is higher."""

@@ -94,9 +94,8 @@ async def list_model_changes(
     responses=problems("conflict", "no_earlier_version", "model_pinned"),
 )
 async def roll_back_model(runtime: Runtime, caller: Caller, body: RollBackInput = None) -> Model:
-    """The version that served before serves again; repeated, the one before that.
-
-    409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
+    """The version that served before serves again; if you repeat the request, the version before
+    that.  409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
     """
     order = body or RollBack()
     return await asyncio.to_thread(_rolled_back, runtime.registry, order, caller)
@@ -127,7 +126,7 @@ async def promote_model(
 async def pin_model(
     runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
 ) -> Model:
-    """The model becomes active and stays so until it is unpinned; it is never removed.
+    """The model becomes active, and stays active until it is unpinned; it is never removed.
 
     409 `model_pinned` if another version is pinned.
     """

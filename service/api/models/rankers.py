@@ -39,14 +39,15 @@ class Ranker(OfModel):
     weight: Figure
     """In the mixture, by all judgements; the weights sum to 1."""
     model_version: str
-    """The version that was judged; the name of the strategy where it has no models."""
+    """The version that was judged; the name of the strategy if it has no models."""
     judged: int
-    """Positives that this version was judged on; do not compare rankers with different counts."""
+    """Positive events with which this version was judged; do not compare rankers with different
+    numbers."""
     mrr: Figure | None
-    """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100, over
-    about the last 10 000 judgements; null before the first."""
+    """Mean of 1 / rank of the item that the user took, among all items not seen before (0 beyond
+    rank 100), over about the last 10 000 judgements; null before the first judgement."""
     ndcg_at_10: Figure | None
-    """The mean ndcg@10 likewise; null before the first judgement."""
+    """The mean ndcg@10 of its lists; null before the first judgement."""
 
 
 class LengthWeight(Answer):
@@ -88,16 +89,16 @@ class Arm(Answer):
     name: str
     """`stack`, `fusion`, or the strategy of a ranker."""
     weight: Figure
-    """By all judgements. For each length of history, the heaviest arm answers, but the stack gives
-    way only to an arm more than three times as heavy."""
+    """By all judgements. For each length of history, the arm with the largest weight answers, but
+    the stack gives way only to an arm with more than three times its weight."""
     judged: int
     """Positives for which it had a list."""
     mrr: Figure | None
     """The mean reciprocal rank of the items that users took; null before the first judgement."""
     ndcg_at_10: Figure | None
-    """The mean ndcg@10 likewise; null before the first judgement."""
+    """The mean ndcg@10 of its lists; null before the first judgement."""
     served_lead: Interval | None
-    """How much more ndcg@10 the served slates had than this arm, on the same positive events."""
+    """The ndcg@10 of the served slates minus that of this arm, on the same positive events."""
 
 
 class SignalWeight(Answer):
@@ -119,8 +120,8 @@ class StackPart(Answer):
     name: str
     """The ranker, or `history`."""
     ndcg_at_10: Figure
-    """What the stack loses without it, on the newest quarter of the positive events that it
-    learned."""
+    """How much lower ndcg@10 is without the ranker, on the newest quarter of the positive events
+    that the stack learned."""
 
 
 class Stack(Answer):
@@ -137,22 +138,25 @@ class Stack(Answer):
 
 
 class Rankers(Answer):
-    """The rankers of the mixture, the heaviest first."""
+    """The rankers of the mixture, the one with the largest weight first."""
 
     rankers: list[Ranker]
     """The heaviest first."""
     mixture: Ranker | None
     """The combined lists; null until something was judged."""
     by_length: list[HistoryLength]
-    """The weights for slates by length of history; other lengths use those of all judgements."""
+    """The weights for slates by length of history; lengths without weights of their own use the
+    weights of all judgements."""
     arms: list[Arm]
-    """The ways that compete to make mixed slates, the heaviest first."""
+    """The ways to make mixed slates, the one with the largest weight first."""
     stack: Stack | None
-    """Null until enough positive events were judged, or a training gave it first weights."""
+    """The stack; null until enough positive events were judged, or a training gave it first
+    weights."""
     judged: int
     """Number of positive events that any ranker was judged on."""
     passed_over: int
-    """Positives that arrived too fast to be judged, up to two seconds ago."""
+    """Positive events that arrived too fast to judge rankers with them, as of at most two seconds
+    ago."""
     reason: str | None
     """Why there are no figures; null once something was judged."""
     seen_through: str

@@ -71,7 +71,7 @@ class Model(Versioned):
     bytes: int
     """Its size in the store."""
     active: bool
-    """Whether it is the one of its strategy that serves."""
+    """Whether it is the active model of its strategy, which serves."""
     pinned: bool
     """Whether it stays active until it is unpinned."""
 
@@ -84,7 +84,8 @@ class ServedModel(Versioned):
     version: str | None
     """Null: no version could be loaded."""
     fault: str | None
-    """Why the active version does not serve here and what to do; the version before it goes on."""
+    """Why the active version does not serve here, and what to do; the version before it goes on
+    serving."""
 
 
 class Models(Answer):
@@ -93,7 +94,7 @@ class Models(Answer):
     items: list[Model]
     """The models of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
     active: dict[str, str]
     """Strategy: version."""
     pinned: dict[str, str]

@@ -19,23 +19,22 @@ class TopicItem(Answer):
     item: str
     """The item."""
     strength: Figure
-    """How typical it is of the topic, 0 to 1: how far it points the topic's way, times how sure
-    that is by its feedback."""
+    """How typical the item is of the topic, 0 to 1; smaller for an item with little feedback."""
 
 
 class Topic(Answer):
-    """Items that the same people like, more than they like others."""
+    """A group of items that the same people like."""
 
     topic: int
     """Its number, from 0, within this version of the model."""
     name: str
-    """What is typical of it, in a few words; `topic 3` where documents of items say nothing."""
+    """Terms that are typical of the topic; `topic 3`, for example, if there are no such terms."""
     terms: list[str]
-    """The words of the name: categories first, then words of texts; empty where there are none."""
+    """The terms of the name: categories first, then words of texts; may be empty."""
     share: Figure
-    """Its share in what people took; those of all topics sum to 1."""
+    """Its share of all that people took; the shares of all topics sum to 1."""
     n_items: int
-    """Items in it that may be shown; each item is in the one topic that it fits best."""
+    """Items of the topic that may be shown; each item belongs to the topic that it fits best."""
     items: list[TopicItem]
     """Up to 20 of them, the most typical first."""
 
@@ -44,7 +43,7 @@ class Topics(OfModel):
     """The topics of the catalogue."""
 
     topics: list[Topic]
-    """The one that most people like first; none without a model."""
+    """The topic that most people like comes first; empty without a model."""
     model_version: str | None
     """The version of the model that they are made of; null without one."""
     strategy: TrainedStrategy | None
@@ -65,15 +64,15 @@ class UserTopic(Answer):
     terms: list[str]
     """As in `GET /v1/topics`."""
     share: Figure
-    """Its share in the user's positive feedback; those of all topics sum to 1."""
+    """Its share of the user's positive feedback; the shares of all topics sum to 1."""
     lift: Figure
-    """How many times larger this share is than the topic's share in what all people took."""
+    """This share divided by the topic's share of all that people took."""
     items: list[str]
     """Up to five items of the user in it."""
 
 
 class UserTopics(OfModel):
-    """What a user is made of."""
+    """The topics of a user."""
 
     user: str
     """The user."""
@@ -118,7 +117,7 @@ async def get_topics(runtime: Runtime) -> Topics:
     )
 
 
-@router.get("/v1/users/{user:id}/topics", summary="Show what a user is made of")
+@router.get("/v1/users/{user:id}/topics", summary="Show the topics of a user")
 async def get_user_topics(runtime: Runtime, user: UserId) -> UserTopics:
     """The share of each topic in the user's positive feedback, with items that stand for it.
 

@@ -52,13 +52,13 @@ class SlateItem(Struct, gc=False):
     score: float
     """The number that orders the list, unless variety or exploration move an item."""
     strategy: ItemStrategy
-    """The ranker that adds most to its score; `explore`: it is new and gets its first showings, and
-    its score says how well it fits the user (0: as well as others)."""
+    """The ranker that adds most to its score. `explore`: the item is new and got its position by
+    exploration, and its score says how well it fits the user (0: as well as other new items)."""
     because: list[Because] | UnsetType = UNSET
     """With `explain`: the past items that contribute most to the score, the largest first."""
     parts: dict[str, float] | UnsetType = UNSET
-    """With `explain`, where scores are probabilities: what each ranker adds to the logarithm of the
-    item's, compared with the average candidate."""
+    """With `explain`, if scores are probabilities: what each ranker adds to the logarithm of the
+    item's probability, compared with the average candidate."""
     fields: dict[str, Any] | UnsetType = UNSET
     """With `fields`: the fields asked for, null where the item has none."""
 
@@ -106,7 +106,8 @@ class Slate(Struct):
     model_version: str
     """The version of the models that made the list; the name of the strategy if it has none."""
     short_version: str | None
-    """The 12 digits of it that `rec_id` holds and click-through shows; null without a model."""
+    """The first 12 characters of the version, as in `rec_id` and click-through; null without a
+    model."""
     strategy: AnyStrategy
     """The strategy that made the list."""
     title: str
@@ -116,7 +117,7 @@ class Slate(Struct):
     seen_through: str
     """The last event that the list reflects."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
     reason: str | None
     """Why the answer is not what was asked for, or not personal; otherwise null."""
     removed: int
@@ -126,10 +127,10 @@ class Slate(Struct):
     models: dict[str, str]
     """Version of each trained model that ranked, by strategy."""
     score_kind: ScoreKind
-    """What scores are: `probability`, of being the item that the user takes next, among all that
-    were considered; `stars`, the predicted rating; `count`, of weighted events; `likeness`, how
-    well an item fits, on no fixed scale; `days` since 1970; `rank_sum`, over the lists of several
-    rankers."""
+    """What scores are. `probability`: that the user takes this item next, among all items that were
+    considered; `stars`: the predicted rating; `count`: the number of events, with weights;
+    `likeness`: how well an item fits, without a fixed scale; `days`: since 1970; `rank_sum`: a sum
+    over the lists of several rankers."""
     blend: Blend | None
     """With `blend`, if possible: `model_version` then stands for both models and the share."""
     experiment: InExperiment | None = None
@@ -182,7 +183,7 @@ class SimilarUsers(Struct):
     model_version: str | None
     """The version of the model whose vectors were compared; null without one."""
     short_version: str | None
-    """The 12 digits of it that click-through shows; null without a model."""
+    """The first 12 characters of the version, as click-through shows them; null without a model."""
     strategy: AnyStrategy | None
     """The strategy of the model."""
     trained_through: str | None

@@ -36,7 +36,7 @@ class AudienceBody(Request):
     categories: Annotated[list[Text], Field(max_length=64)] = Field(default_factory=list)
     """As in an item's document; not together with `item`."""
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
-    """Most users of the answer."""
+    """Maximum number of users in the answer."""
     exclude_seen: bool = True
     """Leave out users who have rated, bought, ... the item."""
     cursor: Annotated[str, Field(max_length=8_192, json_schema_extra=_CURSOR)] | None = None
@@ -53,7 +53,7 @@ class FeaturePart(Answer):
 
 
 class AudienceMember(Answer):
-    """A user; scores compare within one answer."""
+    """A user; compare scores only within one answer."""
 
     user: str
     """The user."""
@@ -64,18 +64,18 @@ class AudienceMember(Answer):
 
 
 class AudienceAnswer(OfModel):
-    """Users with features, the likeliest to like the item first."""
+    """Users with features; those who would most probably like the item come first."""
 
     item: str | None
     """The item that was asked for; null for a new one."""
     users: list[AudienceMember]
-    """The likeliest first."""
+    """Those who would most probably like the item come first."""
     known_by: Literal["feedback", "features"] | None
     """The source of the item's vector: its feedback or its features."""
     considered: int
     """Users with features that were compared: at most 10 000, later pages continue with others."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than
+    """Send it back as `cursor` for the next users; null at the end. A page may be shorter than
     `k`."""
     model_version: str | None
     """The version of the model that compared them; null without one."""
@@ -84,7 +84,7 @@ class AudienceAnswer(OfModel):
     trained_through: str | None
     """The last events that the model was trained on."""
     reason: str | None
-    """Why there is nobody."""
+    """Why the list is empty."""
 
 
 _Input = Annotated[

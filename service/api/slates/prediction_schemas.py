@@ -37,7 +37,8 @@ class ExpertPart(Answer):
     rating: Figure
     """Its own prediction."""
     weight: Figure
-    """Its part in the answer; all sum to 1, and one may be negative."""
+    """The factor with which its prediction enters the answer; all weights sum to 1, and a weight
+    may be negative."""
 
 
 class PredictedRating(OfModel):
@@ -82,7 +83,7 @@ class OrdinalPrediction(PredictedRating):
     expected: Figure
     """The mean of the levels' ratings; `rating` is the same."""
     reason: str | None
-    """Why it is the same for any user or any item; null if it is for this pair."""
+    """Why the prediction is the same for all users or all items; null if it is for this pair."""
 
 
 AnyPrediction = Annotated[Prediction | OrdinalPrediction, Field(discriminator="strategy")]

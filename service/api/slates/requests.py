@@ -52,13 +52,15 @@ class Shape(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
         int, Meta(ge=0, le=MAX_OFFSET, description="Items to skip; not together with `cursor`.")
     ] = 0
     cursor: Annotated[
-        CursorText | None, Meta(description="`next_cursor` of the page before, the rest unchanged.")
+        CursorText | None,
+        Meta(description="`next_cursor` of the page before, with all other parameters unchanged."),
     ] = None
     category: Annotated[Text | None, Meta(description="Only items of this category.")] = None
     filter: Annotated[
         Text | None,
         Meta(
-            description="Only items for which this holds: `year >= 2020 and not tags has 'slow'`."
+            description="Only items for which this filter is true: `year >= 2020 and not "
+            "tags has 'slow'`."
         ),
     ] = None
 
@@ -157,7 +159,7 @@ class Ranking(Shape, frozen=True, kw_only=True):
         Meta(description=f"Add which past items make up the score, and how much ({_EXPLAINERS})."),
     ] = False
     exclude_seen: Annotated[
-        bool, Meta(description="Leave out what the user has rated, bought, ...")
+        bool, Meta(description="Leave out items that the user has rated, bought, ...")
     ] = True
     min_sequence: MinSequence = None
 
@@ -170,9 +172,9 @@ class RecommendationQuery(Ranking, frozen=True, kw_only=True):
     context: Annotated[
         str,
         Meta(
-            description="Where the list is shown: `device=phone,page=home`. Once a model of `here` "
-            "is active, the list fits it. Its `rec_id` carries it, so that feedback to the list "
-            "counts there."
+            description="Where the list is shown: `device=phone,page=home`. Once a model of "
+            "`here` is active, the list depends on this context. The `rec_id` contains the "
+            "context, so that feedback to the list is counted for it."
         ),
     ] = ""
 
@@ -201,8 +203,8 @@ Where = Annotated[
     Context,
     Meta(
         description='Where the list is shown: `{"device": "phone"}`. Once a model of `here` is '
-        "active, the list fits it. Its `rec_id` carries it, so that feedback to the list counts "
-        "there."
+        "active, the list depends on this context. The `rec_id` contains the context, so that "
+        "feedback to the list is counted for it."
     ),
 ]
 
@@ -220,7 +222,10 @@ class RecommendationBody(Ranking, frozen=True, kw_only=True):
     ] = None
     features: Annotated[
         dict[str, Any] | None,
-        Meta(description="As in a user's document; for a `user`, instead of the stored ones."),
+        Meta(
+            description="As in a user's document; together with `user`, they replace the "
+            "stored features."
+        ),
     ] = None
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
     candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
@@ -238,8 +243,8 @@ class BatchBody(Ranking, frozen=True, kw_only=True):
     cursor: Annotated[
         CursorText | None,
         Meta(
-            description="Not here: send the `next_cursor` of a line to POST /v1/recommendations, "
-            "with its `user` and the rest unchanged."
+            description="Not used here: send the `next_cursor` of a line to POST "
+            "/v1/recommendations, with its `user` and all other parameters unchanged."
         ),
     ] = None
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
@@ -265,7 +270,7 @@ class RankBody(RecommendationBody, frozen=True, kw_only=True):
         ),
     ] = MAX_NAMED
     exclude_seen: Annotated[
-        bool, Meta(description="Leave out what the user has rated, bought, ...")
+        bool, Meta(description="Leave out items that the user has rated, bought, ...")
     ] = False
 
 

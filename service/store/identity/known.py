@@ -8,7 +8,7 @@ from service.store.identity.identity import Identity
 
 @dataclass(frozen=True)
 class Positions:
-    """How far a store is."""
+    """How many events and items a store has."""
 
     sequences: tuple[int, ...] = ()
     """Number of the newest event of each partition."""

@@ -29,13 +29,12 @@ class AsyncOperations(ABC):
         return answer
 
     async def check_readiness(self) -> types.Ready:
-        """Ready once the namespace is open and its rows fit, catalogue and registry are read,
-        and the kernels are compiled. It stays so while the store is away, since what is in
-        memory is served.
-
-        503 names what is `missing`. `accepting`, `learning` and `training` say what else
-        works, and `warning` why not. `durable` false: the store may lose acknowledged events
-        in a crash.
+        """Ready once the namespace is open and its rows fit the settings, catalogue and
+        registry are read, and the kernels are compiled. The process stays ready while the
+        store does not answer, because it then answers from memory. A 503 names what is
+        `missing`. `accepting`, `learning` and `training` say what else works, and `warning`
+        says what does not. `durable` false: the store may lose acknowledged events in a
+        crash.
         """
         answer: types.Ready = await self.call(Request("GET", "/readyz"))
         return answer
@@ -46,11 +45,12 @@ class AsyncOperations(ABC):
         return answer
 
     async def create_key(self, body: types.NewKey) -> types.CreatedKey:
-        """The secret is in this answer and nowhere else: it is stored hashed.
-
-        Once there is a key, every request needs one, except `/healthz`, `/readyz`, `/docs`
-        and `/openapi.json`: at once in this process, within 250 ms in the others, whose
-        writes ask before. 409 `conflict` if no lasting admin key works and this is not one.
+        """Only this answer contains the secret; the service stores a hash. Once there is a key,
+        every request needs one, except `/healthz`, `/readyz`, `/docs`, `/openapi.json`,
+        `/llms.txt` and the files of `/console`. This applies at once in this process and to
+        all writes, and within 250 ms to reads in other processes. If there is no valid admin
+        key that never expires, the new key must be such a key; otherwise the answer is 409
+        `conflict`.
         """
         answer: types.CreatedKey = await self.call(
             Request("POST", "/v1/admin/keys", body=body, repeatable=False)
@@ -58,10 +58,9 @@ class AsyncOperations(ABC):
         return answer
 
     async def revoke_key(self, key: str) -> types.Key:
-        """The key stops working at once in this process, within 250 ms in the others. It stays
-        listed.
-
-        409 `conflict` if it is the last lasting admin key: make another one first.
+        """The key stops working at once in this process and for all writes, and within 250 ms
+        for reads in other processes. It stays in the list. 409 `conflict` if it is the last
+        admin key that never expires: make another one first.
         """
         answer: types.Key = await self.call(
             Request("DELETE", path("/v1/admin/keys/{key}", key=key))
@@ -106,7 +105,9 @@ class AsyncOperations(ABC):
         return self.iterate(Request("GET", "/v1/categories", query={"limit": limit}))
 
     async def get_erasure(self, erasure: str) -> types.ErasedUser:
-        """What is gone of a deleted user, and what is left; receipts are kept for 400 days."""
+        """Which traces of a deleted user are removed, and which are not yet; receipts are kept
+        for 400 days.
+        """
         answer: types.ErasedUser = await self.call(
             Request("GET", path("/v1/erasures/{erasure}", erasure=erasure))
         )
@@ -318,9 +319,10 @@ class AsyncOperations(ABC):
 
         - k: Maximum number of items.
         - offset: Items to skip; not together with `cursor`.
-        - cursor: `next_cursor` of the page before, the rest unchanged.
+        - cursor: `next_cursor` of the page before, with all other parameters unchanged.
         - category: Only items of this category.
-        - filter: Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+        - filter: Only items for which this filter is true: `year >= 2020 and not tags has
+          'slow'`.
         - exclude: Ids of items to leave out: `a,b`.
         - fields: What to add to each item: `categories` or names of features.
         - user: Leave out what this user has rated, bought, ...
@@ -432,9 +434,10 @@ class AsyncOperations(ABC):
 
         - k: Maximum number of items.
         - offset: Items to skip; not together with `cursor`.
-        - cursor: `next_cursor` of the page before, the rest unchanged.
+        - cursor: `next_cursor` of the page before, with all other parameters unchanged.
         - category: Only items of this category.
-        - filter: Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+        - filter: Only items for which this filter is true: `year >= 2020 and not tags has
+          'slow'`.
         - exclude: Ids of items to leave out: `a,b`.
         - fields: What to add to each item: `categories` or names of features.
         - user: Leave out what this user has rated, bought, ...
@@ -548,10 +551,9 @@ class AsyncOperations(ABC):
         return self.iterate(Request("GET", "/v1/models/changes", query={"limit": limit}))
 
     async def roll_back_model(self, body: types.RollBack | None = None) -> types.Model:
-        """The version that served before serves again; repeated, the one before that.
-
-        409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is
-        pinned.
+        """The version that served before serves again; if you repeat the request, the version
+        before that.  409 `no_earlier_version` if none is left, 409 `model_pinned` if the
+        active one is pinned.
         """
         answer: types.Model = await self.call(
             Request("POST", "/v1/models/rollback", body=body, repeatable=False)
@@ -570,7 +572,7 @@ class AsyncOperations(ABC):
         return answer
 
     async def pin_model(self, version: str, body: types.Reason | None = None) -> types.Model:
-        """The model becomes active and stays so until it is unpinned; it is never removed.
+        """The model becomes active, and stays active until it is unpinned; it is never removed.
 
         409 `model_pinned` if another version is pinned.
         """
@@ -607,9 +609,10 @@ class AsyncOperations(ABC):
 
         - k: Maximum number of items.
         - offset: Items to skip; not together with `cursor`.
-        - cursor: `next_cursor` of the page before, the rest unchanged.
+        - cursor: `next_cursor` of the page before, with all other parameters unchanged.
         - category: Only items of this category.
-        - filter: Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+        - filter: Only items for which this filter is true: `year >= 2020 and not tags has
+          'slow'`.
         - exclude: Ids of items to leave out: `a,b`.
         - fields: What to add to each item: `categories` or names of features.
         - user: Leave out what this user has rated, bought, ...
@@ -753,9 +756,9 @@ class AsyncOperations(ABC):
         return answer
 
     async def get_settings(self) -> types.SettingsInEffect:
-        """With what settings the process runs that answers; other processes may have others.
+        """The settings of the process that answers; other processes may have other settings.
 
-        Settings are changed before the start: by flags, by variables or in `hedgerow.toml`.
+        Change settings before the start: by flags, by variables or in `hedgerow.toml`.
         """
         answer: types.SettingsInEffect = await self.call(Request("GET", "/v1/settings"))
         return answer
@@ -816,9 +819,10 @@ class AsyncOperations(ABC):
 
         - k: Maximum number of items.
         - offset: Items to skip; not together with `cursor`.
-        - cursor: `next_cursor` of the page before, the rest unchanged.
+        - cursor: `next_cursor` of the page before, with all other parameters unchanged.
         - category: Only items of this category.
-        - filter: Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+        - filter: Only items for which this filter is true: `year >= 2020 and not tags has
+          'slow'`.
         - exclude: Ids of items to leave out: `a,b`.
         - fields: What to add to each item: `categories` or names of features.
         - user: Leave out what this user has rated, bought, ...
@@ -1088,9 +1092,10 @@ class AsyncOperations(ABC):
           are at most 1000 together.
         - offset: Items to skip; not together with `cursor`; with `diversity` or
           `max_per_category` `offset` and `k` are at most 1000 together.
-        - cursor: `next_cursor` of the page before, the rest unchanged.
+        - cursor: `next_cursor` of the page before, with all other parameters unchanged.
         - category: Only items of this category.
-        - filter: Only items for which this holds: `year >= 2020 and not tags has 'slow'`.
+        - filter: Only items for which this filter is true: `year >= 2020 and not tags has
+          'slow'`.
         - model: The strategy that ranks; by default the best.
         - blend: Share of the online model in the score, 0 to 1.
         - diversity: 0: the best items; towards 1: items that differ from each other. Above 0
@@ -1099,13 +1104,13 @@ class AsyncOperations(ABC):
           `offset` and `k` are at most 1000 together.
         - explain: Add which past items make up the score, and how much (`fbgd`, `ocmf`,
           `next`, `sequence`, `neighbours`, `content`).
-        - exclude_seen: Leave out what the user has rated, bought, ...
+        - exclude_seen: Leave out items that the user has rated, bought, ...
         - min_sequence: Answer only once this `sequence` is learned: read your own writes.
         - exclude: Ids of items to leave out: `a,b`.
         - fields: What to add to each item: `categories` or names of features.
         - context: Where the list is shown: `device=phone,page=home`. Once a model of `here`
-          is active, the list fits it. Its `rec_id` carries it, so that feedback to the list
-          counts there.
+          is active, the list depends on this context. The `rec_id` contains the context, so
+          that feedback to the list is counted for it.
         """
         answer: types.Slate = await self.call(
             Request(

@@ -30,17 +30,17 @@ class Arm(TypedDict):
     name: str
     """`stack`, `fusion`, or the strategy of a ranker."""
     ndcg_at_10: float | None
-    """The mean ndcg@10 likewise; null before the first judgement."""
+    """The mean ndcg@10 of its lists; null before the first judgement."""
     served_lead: "Interval | None"
-    """How much more ndcg@10 the served slates had than this arm, on the same positive events."""
+    """The ndcg@10 of the served slates minus that of this arm, on the same positive events."""
     weight: float
-    """By all judgements. For each length of history, the heaviest arm answers, but the stack
-    gives way only to an arm more than three times as heavy.
+    """By all judgements. For each length of history, the arm with the largest weight answers,
+    but the stack gives way only to an arm with more than three times its weight.
     """
 
 
 class ArmParameters(TypedDict):
-    """Parameters of requests for recommendations; those left out are as they are without it."""
+    """Parameters of requests for recommendations. A parameter that is left out has its default."""
 
     blend: NotRequired[float | None]
     """Share of the online model in the score."""
@@ -78,7 +78,9 @@ class ArmReport(TypedDict):
     impressions: int
     """Events of the kind `impression` with the `rec_id` of such a list."""
     lifts: "dict[str, Rate | None]"
-    """The same over the first arm's, less 1: 0.1 is 10 % more. Empty for the first arm."""
+    """(The rate of the arm / the rate of the first arm) - 1: 0.1 is 10 % more. Empty for the
+    first arm.
+    """
     name: str
     """The arm."""
     parameters: dict[str, Any]
@@ -90,7 +92,7 @@ class ArmReport(TypedDict):
 
 
 class AudienceAnswer(TypedDict):
-    """Users with features, the likeliest to like the item first."""
+    """Users with features; those who would most probably like the item come first."""
 
     considered: int
     """Users with features that were compared: at most 10 000, later pages continue with others."""
@@ -101,21 +103,21 @@ class AudienceAnswer(TypedDict):
     model_version: str | None
     """The version of the model that compared them; null without one."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than
+    """Send it back as `cursor` for the next users; null at the end. A page may be shorter than
     `k`.
     """
     reason: str | None
-    """Why there is nobody."""
+    """Why the list is empty."""
     short_version: str | None
-    """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-    asked for; null without a trained or online model.
+    """The first 12 characters of `model_version`, which click-through shows and which " "are
+    accepted instead of the version; null without a trained or online model.
     """
     strategy: Literal["exmlds"] | None
     """The strategy of the model."""
     trained_through: str | None
     """The last events that the model was trained on."""
     users: "list[AudienceMember]"
-    """The likeliest first."""
+    """Those who would most probably like the item come first."""
 
 
 class AudienceBody(TypedDict):
@@ -132,11 +134,11 @@ class AudienceBody(TypedDict):
     item: NotRequired[str | None]
     """The item's id; left out for a new item."""
     k: NotRequired[int]
-    """Most users of the answer."""
+    """Maximum number of users in the answer."""
 
 
 class AudienceMember(TypedDict):
-    """A user; scores compare within one answer."""
+    """A user; compare scores only within one answer."""
 
     because: "list[FeaturePart]"
     """The features that raise the score most, the largest first."""
@@ -150,7 +152,7 @@ class AuditEntry(TypedDict):
     """Something that an operator did, or tried to do."""
 
     about: dict[str, str]
-    """What it was done to. Users are not named: a deletion has the id of its erasure."""
+    """What was changed. Users are not named: the deletion of a user has the id of its erasure."""
     act: str
     """The operation as this document names it, or what the command line did."""
     result: str
@@ -167,7 +169,7 @@ class AuditPage(TypedDict):
     items: "list[AuditEntry]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class BatchBody(TypedDict):
@@ -181,11 +183,12 @@ class BatchBody(TypedDict):
     """Only items of this category."""
     context: NotRequired[dict[str, str]]
     """Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the
-    list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
+    list depends on this context. The `rec_id` contains the context, so that feedback to the
+    list is counted for it.
     """
     cursor: NotRequired[str | None]
-    """Not here: send the `next_cursor` of a line to POST /v1/recommendations, with its `user`
-    and the rest unchanged.
+    """Not used here: send the `next_cursor` of a line to POST /v1/recommendations, with its
+    `user` and all other parameters unchanged.
     """
     diversity: NotRequired[float]
     """0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k`
@@ -194,7 +197,7 @@ class BatchBody(TypedDict):
     exclude: NotRequired[list[str]]
     """Ids of items to leave out."""
     exclude_seen: NotRequired[bool]
-    """Leave out what the user has rated, bought, ..."""
+    """Leave out items that the user has rated, bought, ..."""
     explain: NotRequired[bool]
     """Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`,
     `neighbours`, `content`).
@@ -202,7 +205,7 @@ class BatchBody(TypedDict):
     fields: NotRequired[list[str]]
     """What to add of each item: `categories` or names of features."""
     filter: NotRequired[str | None]
-    """Only items for which this holds: `year >= 2020 and not tags has 'slow'`."""
+    """Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`."""
     k: NotRequired[int]
     """Maximum number of items; with `diversity` or `max_per_category` `offset` and `k` are at
     most 1000 together.
@@ -300,7 +303,7 @@ class CategoryPage(TypedDict):
     items: "list[CategoryCount]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class Change(TypedDict):
@@ -330,11 +333,11 @@ class ChangePage(TypedDict):
     items: "list[Change]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class ClickThrough(TypedDict):
-    """The slates of each model, the most shown first."""
+    """The slates of each model; the model with the most impressions comes first."""
 
     seen_through: str
     """The last events that are included."""
@@ -387,8 +390,9 @@ class CurrentSchedule(TypedDict):
     usually grows with the log.
     """
     at_once: bool
-    """Whether a training begins as soon as no more events arrive, whatever `not_before` says:
-    nothing serves yet, or the log has grown by half or more since the last training began.
+    """Whether a training begins as soon as no more events arrive, whatever `not_before` says,
+    because nothing serves yet, or because the number of events has grown by half or more
+    since the last training began.
     """
     budget_s: float | None
     """Seconds that the search may take; null: as the settings say."""
@@ -403,20 +407,21 @@ class CurrentSchedule(TypedDict):
     began if that is higher.
     """
     events_at_last: int
-    """Events of the log that were learned by then, impressions included."""
+    """Events that were learned before that training began, including impressions."""
     last_began: str | None
-    """When the training began that the conditions count from: the last successful one of the
-    schedule's model, even if somebody ordered it. After a change of `model` it is that of
-    the model before, until a training of the new model succeeds.
+    """When the last training began, from which the conditions count: the last successful
+    training of the schedule's model, even if somebody ordered it. After a change of `model`
+    it is the last training of the previous model, until a training of the new model
+    succeeds.
     """
     model: str | None
-    """The recipe that is ordered; null: whatever is worth training."""
+    """The recipe that is ordered; null: every recipe that improves lists."""
     new_events: int
-    """Events of the log that were learned since, impressions included."""
+    """Events that were learned since that training began, including impressions."""
     not_before: str | None
-    """The trainer starts nothing else by itself before this time: the pause after the last
-    training and after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each
-    scheduled training that comes to nothing. Null: nothing was trained yet.
+    """The end of the pause: before it, the trainer starts no training by itself. The pause
+    (HEDGEROW_RETRAIN_PAUSE_S) follows each training and each start of the trainer, and
+    doubles with each scheduled training without a result. Null: nothing was trained yet.
     """
     of_settings: bool
     """Whether the settings decide: nobody has set a schedule, or it was deleted."""
@@ -425,7 +430,7 @@ class CurrentSchedule(TypedDict):
     promote_unjudged: bool
     """Whether models are promoted even if too few users can be held out."""
     version: int
-    """Raised by each change, DELETE too; 0: there was none."""
+    """The number of changes so far, also by DELETE."""
     who: str | None
     """Who changed it last."""
 
@@ -436,13 +441,17 @@ class ErasedUser(TypedDict):
     deleted: str
     """When the deletion was accepted."""
     erased: str | None
-    """When the store, and all lists and caches, named the user no longer; null: not yet."""
+    """When the user's id was removed from the store and from all lists and caches; null: not
+    yet.
+    """
     erased_from_disk: str | None
-    """When the private server had written its file anew; null: not yet, or another server."""
+    """When the private server had rewritten its file; null: not yet, or the service uses
+    another server.
+    """
     erasure: str
     """Names the receipt."""
     remains: "list[Remains]"
-    """What is left, and until when."""
+    """What is not removed yet, and until when it stays."""
     removed: "RemovedTraces | None"
     """What was found and removed; null: not yet."""
     sequence: str
@@ -472,7 +481,7 @@ class EventPage(TypedDict):
     items: "list[Event]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class ExperimentPage(TypedDict):
@@ -481,7 +490,7 @@ class ExperimentPage(TypedDict):
     items: "list[ExperimentReport]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class ExperimentReport(TypedDict):
@@ -540,11 +549,13 @@ class Expert(TypedDict):
     family: str
     """The kind of online model."""
     name: str
-    """Its number in the settings, its family and its rank in one word."""
+    """Its number in the settings, its kind and its rank, as one word."""
     part: float
-    """What it contributes to predictions; all sum to 1, and one may be negative."""
+    """The factor with which its prediction enters the combined prediction; all parts sum to 1,
+    and a part may be negative.
+    """
     rank: int
-    """Numbers that it keeps for each user and item."""
+    """How many numbers it keeps for each user and item."""
     recent_loss: float
     """Its mean loss over about the last 1 000 ratings."""
     regret_to_best: float
@@ -552,7 +563,7 @@ class Expert(TypedDict):
     updates: int
     """Ratings that it learned from."""
     weight: float
-    """How good it is by itself, as a share of 1."""
+    """How good it is alone; the weights of all experts sum to 1."""
 
 
 class ExpertHistory(TypedDict):
@@ -572,7 +583,9 @@ class ExpertPart(TypedDict):
     rating: float
     """Its own prediction."""
     weight: float
-    """Its part in the answer; all sum to 1, and one may be negative."""
+    """The factor with which its prediction enters the answer; all weights sum to 1, and a
+    weight may be negative.
+    """
 
 
 class Experts(TypedDict):
@@ -589,8 +602,8 @@ class Experts(TypedDict):
     seen_through: str
     """The last event that is learned."""
     short_version: str | None
-    """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-    asked for; null without a trained or online model.
+    """The first 12 characters of `model_version`, which click-through shows and which " "are
+    accepted instead of the version; null without a trained or online model.
     """
 
 
@@ -687,11 +700,11 @@ class HistoryExpert(TypedDict):
     name: str
     """As in `GET /v1/experts`."""
     part: float
-    """What it contributed to predictions."""
+    """The factor with which its prediction entered the combined prediction."""
     recent_loss: float
     """Its mean loss over about the last 1 000 ratings."""
     weight: float
-    """How good it was by itself, as a share of 1."""
+    """How good it was alone; the weights of all experts sum to 1."""
 
 
 class HistoryLength(TypedDict):
@@ -748,7 +761,9 @@ class Item(TypedDict):
     categories: list[str]
     """Names of the groups that the item belongs to."""
     created: str | None
-    """When the document was first written; null before that, and where it was not recorded."""
+    """When the document was first written; null if there is no document, or if the time was not
+    recorded.
+    """
     extra: dict[str, Any]
     """What was written as `extra`."""
     features: dict[str, Any]
@@ -803,11 +818,11 @@ class ItemPage(TypedDict):
     items: "list[Item]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class ItemPatch(TypedDict):
-    """A JSON Merge Patch (RFC 7396) of an item: what is given replaces, null removes."""
+    """A JSON Merge Patch (RFC 7396) of an item: a value replaces the old one, null removes it."""
 
     available_from: NotRequired[str | float | None]
     """Not recommended before this moment."""
@@ -832,7 +847,7 @@ class Job(TypedDict):
     """When it was ordered."""
     decision: dict[str, Any]
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and
-    the difference that it is based on. Of a job without `model`: the best outcome of all
+    the difference that it is based on. For a job without `model`: the best outcome of all
     recipes (`not_chosen` if none was trained), and why no more recipes were trained.
     """
     ended: str | None
@@ -846,7 +861,7 @@ class Job(TypedDict):
     costs.
     """
     model: str | None
-    """The recipe that was ordered. Null: all that are worth it; `tried` says which these are."""
+    """The recipe that was ordered. Null: every recipe that improves lists; `tried` says which."""
     parameters: dict[str, Any]
     """Settings of the recipe that were ordered; the others are searched."""
     progress: float
@@ -854,7 +869,7 @@ class Job(TypedDict):
     promote_unjudged: bool
     """Whether the model is promoted even if too few users can be held out."""
     recipe: str
-    """The recipe at work in a running job without `model`."""
+    """In a running job without `model`: the recipe that is being trained."""
     short_version: str | None
     """The first 12 characters of `version`: they are enough wherever a version is asked for."""
     stage: str
@@ -881,7 +896,7 @@ class JobPage(TypedDict):
     items: "list[Job]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class Key(TypedDict):
@@ -907,7 +922,7 @@ class KeyPage(TypedDict):
     items: "list[Key]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class KindMeaning(TypedDict):
@@ -984,7 +999,7 @@ class Model(TypedDict):
     """A trained model; it never changes."""
 
     active: bool
-    """Whether it is the one of its strategy that serves."""
+    """Whether it is the active model of its strategy, which serves."""
     bytes: int
     """Its size in the store."""
     created: str
@@ -1029,7 +1044,7 @@ class Models(TypedDict):
     items: "list[Model]"
     """The models of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
     pinned: dict[str, str]
     """Strategy: version."""
     served: "list[ServedModel]"
@@ -1042,7 +1057,7 @@ class NewArm(TypedDict):
     name: str
     """The name of the arm."""
     parameters: NotRequired["ArmParameters"]
-    """What is different; nothing in the usual first arm."""
+    """The parameters of the arm; usually the first arm has none."""
     share: float
     """Its share of all users; users beyond the sum of the shares are in no arm."""
 
@@ -1053,7 +1068,7 @@ class NewExperiment(TypedDict):
     arms: "list[NewArm]"
     """The arms; the others are compared with the first."""
     guardrail: NotRequired["NewGuardrail | None"]
-    """When to stop without being told to; null: never."""
+    """When the experiment ends by itself; null: never."""
     name: str
     """A name of small letters, digits and `-`."""
 
@@ -1064,22 +1079,22 @@ class NewGuardrail(TypedDict):
     kind: NotRequired[str]
     """The kind of event whose number for each impression is watched."""
     most_loss: NotRequired[float]
-    """The loss that is put up with, as a share: 0.05 ends it when an arm surely has more than 5
-    % fewer than the first arm.
+    """The share of events that may be lost: 0.05 ends the experiment when the rate of an arm is
+    surely more than 5 % lower than that of the first arm.
     """
 
 
 class NewItemStats(TypedDict):
-    """The items that are new now: described, with few events and few showings."""
+    """The items that are new now: items with few events and few impressions."""
 
     clicked: int
-    """Clicks on them (kind `click`)."""
+    """Clicks on new items (events of the kind `click`)."""
     items: int
-    """How many there are."""
+    """How many new items there are."""
     share: float
-    """Share of the places of a list, after the first three, that they get."""
+    """Share of the positions in a list, after the first three, that new items get."""
     shown: int
-    """Impressions of them, as posted (kind `impression`)."""
+    """Impressions of new items (events of the kind `impression`)."""
 
 
 class NewKey(TypedDict):
@@ -1115,12 +1130,12 @@ class OrdinalPrediction(TypedDict):
     rating: float
     """The predicted rating, on the scale of the namespace."""
     reason: str | None
-    """Why it is the same for any user or any item; null if it is for this pair."""
+    """Why the prediction is the same for all users or all items; null if it is for this pair."""
     seen_through: str
     """The last event that the answer reflects."""
     short_version: str | None
-    """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-    asked for; null without a trained or online model.
+    """The first 12 characters of `model_version`, which click-through shows and which " "are
+    accepted instead of the version; null without a trained or online model.
     """
     strategy: Literal["ordinal"]
     """The strategy that predicts."""
@@ -1184,7 +1199,7 @@ class PartitionStats(TypedDict):
     ratings: int
     """Ratings that the experts have learned."""
     trimmed_records: int
-    """Old events that were removed from histories because these are bounded."""
+    """Old events that were removed from histories that had become too long."""
 
 
 class PastEvent(TypedDict):
@@ -1199,7 +1214,7 @@ class PastEvent(TypedDict):
 
 
 class Positions(TypedDict):
-    """How far a store is."""
+    """How many events and items a store has."""
 
     items: int
     """Items with a number."""
@@ -1225,8 +1240,8 @@ class Prediction(TypedDict):
     seen_through: str
     """The last event that the answer reflects."""
     short_version: str | None
-    """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-    asked for; null without a trained or online model.
+    """The first 12 characters of `model_version`, which click-through shows and which " "are
+    accepted instead of the version; null without a trained or online model.
     """
     strategy: Literal["online"]
     """The strategy that predicts."""
@@ -1247,7 +1262,7 @@ class Problem(TypedDict):
     """What went wrong and what to do (RFC 9457)."""
 
     accepted: NotRequired[int]
-    """Of a write of many rows: how many are stored."""
+    """For a write of many rows: how many rows are stored."""
     code: Literal[
         "backlogged",
         "conflict",
@@ -1305,7 +1320,7 @@ class Problem(TypedDict):
     missing: NotRequired[list[str]]
     """With `not_ready`: what the process waits for."""
     rejected: NotRequired[list[dict[str, Any]]]
-    """Of a write of many rows: those that are not stored."""
+    """For a write of many rows: the rows that are not stored."""
     rejected_total: NotRequired[int]
     """How many rows are not stored."""
     request_id: str
@@ -1321,9 +1336,9 @@ class Problem(TypedDict):
     type: str
     """A page here that says what the code means and what to do."""
     warnings: NotRequired[list[dict[str, Any]]]
-    """Of a write of many rows: what was stored but does not count."""
+    """For a write of many rows: stored rows in which something has no effect."""
     warnings_total: NotRequired[int]
-    """How many rows there are of that kind."""
+    """How many rows have warnings."""
 
 
 class Promotion(TypedDict):
@@ -1344,10 +1359,11 @@ class RankBody(TypedDict):
     """Only items of this category."""
     context: NotRequired[dict[str, str]]
     """Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the
-    list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
+    list depends on this context. The `rec_id` contains the context, so that feedback to the
+    list is counted for it.
     """
     cursor: NotRequired[str | None]
-    """`next_cursor` of the page before, the rest unchanged."""
+    """`next_cursor` of the page before, with all other parameters unchanged."""
     diversity: NotRequired[float]
     """0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k`
     are at most 1000 together.
@@ -1355,17 +1371,17 @@ class RankBody(TypedDict):
     exclude: NotRequired[list[str]]
     """Ids of items to leave out."""
     exclude_seen: NotRequired[bool]
-    """Leave out what the user has rated, bought, ..."""
+    """Leave out items that the user has rated, bought, ..."""
     explain: NotRequired[bool]
     """Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`,
     `neighbours`, `content`).
     """
     features: NotRequired[dict[str, Any] | None]
-    """As in a user's document; for a `user`, instead of the stored ones."""
+    """As in a user's document; together with `user`, they replace the stored features."""
     fields: NotRequired[list[str]]
     """What to add of each item: `categories` or names of features."""
     filter: NotRequired[str | None]
-    """Only items for which this holds: `year >= 2020 and not tags has 'slow'`."""
+    """Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`."""
     history: NotRequired["list[PastEvent] | None"]
     """Past events of an anonymous asker, oldest first; not together with `user`."""
     k: NotRequired[int]
@@ -1412,20 +1428,22 @@ class Ranker(TypedDict):
     about: str
     """What it does, in one sentence for people."""
     judged: int
-    """Positives that this version was judged on; do not compare rankers with different counts."""
+    """Positive events with which this version was judged; do not compare rankers with different
+    numbers.
+    """
     model_version: str
-    """The version that was judged; the name of the strategy where it has no models."""
+    """The version that was judged; the name of the strategy if it has no models."""
     mrr: float | None
-    """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100,
-    over about the last 10 000 judgements; null before the first.
+    """Mean of 1 / rank of the item that the user took, among all items not seen before (0
+    beyond rank 100), over about the last 10 000 judgements; null before the first judgement.
     """
     name: str
     """Its strategy."""
     ndcg_at_10: float | None
-    """The mean ndcg@10 likewise; null before the first judgement."""
+    """The mean ndcg@10 of its lists; null before the first judgement."""
     short_version: str | None
-    """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-    asked for; null without a trained or online model.
+    """The first 12 characters of `model_version`, which click-through shows and which " "are
+    accepted instead of the version; null without a trained or online model.
     """
     title: str
     """Its name for people."""
@@ -1434,18 +1452,22 @@ class Ranker(TypedDict):
 
 
 class Rankers(TypedDict):
-    """The rankers of the mixture, the heaviest first."""
+    """The rankers of the mixture, the one with the largest weight first."""
 
     arms: "list[Arm]"
-    """The ways that compete to make mixed slates, the heaviest first."""
+    """The ways to make mixed slates, the one with the largest weight first."""
     by_length: "list[HistoryLength]"
-    """The weights for slates by length of history; other lengths use those of all judgements."""
+    """The weights for slates by length of history; lengths without weights of their own use the
+    weights of all judgements.
+    """
     judged: int
     """Number of positive events that any ranker was judged on."""
     mixture: "Ranker | None"
     """The combined lists; null until something was judged."""
     passed_over: int
-    """Positives that arrived too fast to be judged, up to two seconds ago."""
+    """Positive events that arrived too fast to judge rankers with them, as of at most two
+    seconds ago.
+    """
     rankers: "list[Ranker]"
     """The heaviest first."""
     reason: str | None
@@ -1453,11 +1475,13 @@ class Rankers(TypedDict):
     seen_through: str
     """The last events that were judged."""
     stack: "Stack | None"
-    """Null until enough positive events were judged, or a training gave it first weights."""
+    """The stack; null until enough positive events were judged, or a training gave it first
+    weights.
+    """
 
 
 class Rate(TypedDict):
-    """A figure with an interval that holds at all times: one may look, and stop, at any."""
+    """A figure with an interval that you may look at as often as you like."""
 
     high: float
     """The upper end."""
@@ -1473,15 +1497,15 @@ class RatingMeaning(TypedDict):
     hides: bool
     """Whether a rated item is left out of the user's lists afterwards."""
     negative_to: float
-    """The highest rating that says that a user does not."""
+    """The highest rating that says that a user does not want the item."""
     positive_from: float
-    """The least rating that says that a user wants the item."""
+    """The lowest rating that says that a user wants the item."""
     weight: float
     """How much a rating counts."""
 
 
 class Ready(TypedDict):
-    """The process can serve; the rest says what else works."""
+    """The process can serve; the other fields say what else works."""
 
     accepting: bool
     """Whether feedback and documents are stored; if not, writes get 503."""
@@ -1494,15 +1518,15 @@ class Ready(TypedDict):
     serving: bool
     """Lists are made: models, catalogue and popular items are in memory. If not, this is a 503."""
     stale_s: float | None
-    """Seconds since the store last answered, if it does not: as old are the answers from
-    memory.
+    """Seconds since the store last answered, if it does not answer now; answers from memory may
+    be as old as this.
     """
     status: Literal["ready"]
     """The process can serve."""
     training: bool
     """Whether a trainer takes jobs; without one, they wait."""
     warning: str | None
-    """Why not, and what to do."""
+    """What is wrong, and what to do."""
 
 
 class Reason(TypedDict):
@@ -1518,8 +1542,8 @@ class Receipt(TypedDict):
     deleted: Literal["rating", "item", "user"]
     """What was deleted: all events of a user and an item, an item, or a user."""
     erasure: str | None
-    """For a user: `GET /v1/erasures/{erasure}` says when every trace is gone, also in others'
-    links and on the disk. Null for a rating or an item.
+    """For a user: `GET /v1/erasures/{erasure}` says when all traces are removed, also from
+    links of other users and from the disk. Null for a rating or an item.
     """
     item: str | None
     """The item; null for a user."""
@@ -1547,10 +1571,11 @@ class RecommendationBody(TypedDict):
     """Only items of this category."""
     context: NotRequired[dict[str, str]]
     """Where the list is shown: `{"device": "phone"}`. Once a model of `here` is active, the
-    list fits it. Its `rec_id` carries it, so that feedback to the list counts there.
+    list depends on this context. The `rec_id` contains the context, so that feedback to the
+    list is counted for it.
     """
     cursor: NotRequired[str | None]
-    """`next_cursor` of the page before, the rest unchanged."""
+    """`next_cursor` of the page before, with all other parameters unchanged."""
     diversity: NotRequired[float]
     """0: the best items; towards 1: items that differ from each other. Above 0 `offset` and `k`
     are at most 1000 together.
@@ -1558,17 +1583,17 @@ class RecommendationBody(TypedDict):
     exclude: NotRequired[list[str]]
     """Ids of items to leave out."""
     exclude_seen: NotRequired[bool]
-    """Leave out what the user has rated, bought, ..."""
+    """Leave out items that the user has rated, bought, ..."""
     explain: NotRequired[bool]
     """Add which past items make up the score, and how much (`fbgd`, `ocmf`, `next`, `sequence`,
     `neighbours`, `content`).
     """
     features: NotRequired[dict[str, Any] | None]
-    """As in a user's document; for a `user`, instead of the stored ones."""
+    """As in a user's document; together with `user`, they replace the stored features."""
     fields: NotRequired[list[str]]
     """What to add of each item: `categories` or names of features."""
     filter: NotRequired[str | None]
-    """Only items for which this holds: `year >= 2020 and not tags has 'slow'`."""
+    """Only items for which this filter is true: `year >= 2020 and not tags has 'slow'`."""
     history: NotRequired["list[PastEvent] | None"]
     """Past events of an anonymous asker, oldest first; not together with `user`."""
     k: NotRequired[int]
@@ -1634,22 +1659,23 @@ class RejectedLine(TypedDict):
 
 
 class Remains(TypedDict):
-    """Something that is left."""
+    """Something that is not removed yet."""
 
     until: str
-    """When or how it goes."""
+    """When or how it is removed."""
     where: Literal[
         "log", "store", "disk", "models", "documents", "dead_letters", "event_ids", "backups"
     ]
-    """`log`: the deletion waits to be learned. `store`: others' links, the change feed and dead
-    letters. `disk`: the server's append-only file. `models`: no id and no vector of the
-    user, but what they learned from the events. `documents`, `dead_letters`: what cannot be
-    read and may name the user. `event_ids`: digests of the events' ids.
+    """`log`: the deletion waits to be learned. `store`: links of other users, the change feed
+    and dead letters. `disk`: the server's append-only file. `models`: what models learned
+    from the events; they contain no id and no vector of the user. `documents`,
+    `dead_letters`: unreadable data that may name the user. `event_ids`: digests of the
+    events' ids.
     """
 
 
 class RemovedTraces(TypedDict):
-    """What named the user, besides the user's own data."""
+    """Traces of the user in other data."""
 
     events: int
     """Events in log entries that could not be learned."""
@@ -1673,7 +1699,7 @@ class Retrain(TypedDict):
     those of `fbgd`.
     """
     promote_unjudged: NotRequired[bool]
-    """Promote the model even if nobody can judge it."""
+    """Promote the model even if it cannot be tested, because no user likes two items."""
 
 
 class RollBack(TypedDict):
@@ -1696,7 +1722,7 @@ class RollbackStats(TypedDict):
     era: int
     """The era of the store that began with it, from 1."""
     found: "Positions"
-    """The last ones that it still had."""
+    """The last events and items that it still had."""
     known: "Positions"
     """The last events and items that it was known to have acknowledged."""
 
@@ -1728,7 +1754,9 @@ class ServedModel(TypedDict):
     """The model that the answering process serves for a strategy."""
 
     fault: str | None
-    """Why the active version does not serve here and what to do; the version before it goes on."""
+    """Why the active version does not serve here, and what to do; the version before it goes on
+    serving.
+    """
     short_version: str | None
     """The first 12 characters of `version`: they are enough wherever a version is asked for."""
     strategy: str
@@ -1743,13 +1771,13 @@ class Setting(TypedDict):
     about: str
     """What it means."""
     default: str | None
-    """What it would be by default."""
+    """Its value by default."""
     is_changed: bool
-    """Whether the two differ."""
+    """Whether value and default differ."""
     name: str
-    """Its name; with a dot, that of its table and its own."""
+    """Its name; in a table, the name of the table, a dot and its own name."""
     value: str | None
-    """What it is in the process that answers, lists and tables as JSON; passwords are masked."""
+    """Its value in the process that answers; lists and tables are JSON; passwords are masked."""
 
 
 class SettingsInEffect(TypedDict):
@@ -1791,7 +1819,9 @@ class SimilarUsers(TypedDict):
     seen_through: str
     """The last event that the answer reflects."""
     short_version: str | None
-    """The 12 digits of it that click-through shows; null without a model."""
+    """The first 12 characters of the version, as click-through shows them; null without a
+    model.
+    """
     strategy: (
         Literal[
             "content",
@@ -1834,7 +1864,7 @@ class Slate(TypedDict):
     models: dict[str, str]
     """Version of each trained model that ranked, by strategy."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
     reason: str | None
     """Why the answer is not what was asked for, or not personal; otherwise null."""
     rec_id: str
@@ -1842,15 +1872,17 @@ class Slate(TypedDict):
     removed: int
     """How many items `filter` left out."""
     score_kind: Literal["count", "days", "likeness", "probability", "rank_sum", "stars"]
-    """What scores are: `probability`, of being the item that the user takes next, among all
-    that were considered; `stars`, the predicted rating; `count`, of weighted events;
-    `likeness`, how well an item fits, on no fixed scale; `days` since 1970; `rank_sum`, over
-    the lists of several rankers.
+    """What scores are. `probability`: that the user takes this item next, among all items that
+    were considered; `stars`: the predicted rating; `count`: the number of events, with
+    weights; `likeness`: how well an item fits, without a fixed scale; `days`: since 1970;
+    `rank_sum`: a sum over the lists of several rankers.
     """
     seen_through: str
     """The last event that the list reflects."""
     short_version: str | None
-    """The 12 digits of it that `rec_id` holds and click-through shows; null without a model."""
+    """The first 12 characters of the version, as in `rec_id` and click-through; null without a
+    model.
+    """
     strategy: Literal[
         "content",
         "exmlds",
@@ -1888,8 +1920,8 @@ class SlateItem(TypedDict):
     item: str
     """The item's id."""
     parts: NotRequired[dict[str, float]]
-    """With `explain`, where scores are probabilities: what each ranker adds to the logarithm of
-    the item's, compared with the average candidate.
+    """With `explain`, if scores are probabilities: what each ranker adds to the logarithm of
+    the item's probability, compared with the average candidate.
     """
     score: float
     """The number that orders the list, unless variety or exploration move an item."""
@@ -1910,8 +1942,9 @@ class SlateItem(TypedDict):
         "sequence",
         "trending",
     ]
-    """The ranker that adds most to its score; `explore`: it is new and gets its first showings,
-    and its score says how well it fits the user (0: as well as others).
+    """The ranker that adds most to its score. `explore`: the item is new and got its position
+    by exploration, and its score says how well it fits the user (0: as well as other new
+    items).
     """
 
 
@@ -1964,8 +1997,8 @@ class StackPart(TypedDict):
     name: str
     """The ranker, or `history`."""
     ndcg_at_10: float
-    """What the stack loses without it, on the newest quarter of the positive events that it
-    learned.
+    """How much lower ndcg@10 is without the ranker, on the newest quarter of the positive
+    events that the stack learned.
     """
 
 
@@ -2001,22 +2034,22 @@ class Stats(TypedDict):
     store: str
     """The server that stores everything, and its version."""
     warning: str | None
-    """Why not, and what to do."""
+    """What is wrong, and what to do."""
 
 
 class Topic(TypedDict):
-    """Items that the same people like, more than they like others."""
+    """A group of items that the same people like."""
 
     items: "list[TopicItem]"
     """Up to 20 of them, the most typical first."""
     n_items: int
-    """Items in it that may be shown; each item is in the one topic that it fits best."""
+    """Items of the topic that may be shown; each item belongs to the topic that it fits best."""
     name: str
-    """What is typical of it, in a few words; `topic 3` where documents of items say nothing."""
+    """Terms that are typical of the topic; `topic 3`, for example, if there are no such terms."""
     share: float
-    """Its share in what people took; those of all topics sum to 1."""
+    """Its share of all that people took; the shares of all topics sum to 1."""
     terms: list[str]
-    """The words of the name: categories first, then words of texts; empty where there are none."""
+    """The terms of the name: categories first, then words of texts; may be empty."""
     topic: int
     """Its number, from 0, within this version of the model."""
 
@@ -2027,9 +2060,7 @@ class TopicItem(TypedDict):
     item: str
     """The item."""
     strength: float
-    """How typical it is of the topic, 0 to 1: how far it points the topic's way, times how sure
-    that is by its feedback.
-    """
+    """How typical the item is of the topic, 0 to 1; smaller for an item with little feedback."""
 
 
 class Topics(TypedDict):
@@ -2040,8 +2071,8 @@ class Topics(TypedDict):
     reason: str | None
     """Why there are none; otherwise null."""
     short_version: str | None
-    """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-    asked for; null without a trained or online model.
+    """The first 12 characters of `model_version`, which click-through shows and which " "are
+    accepted instead of the version; null without a trained or online model.
     """
     strategy: (
         Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"]
@@ -2049,7 +2080,7 @@ class Topics(TypedDict):
     )
     """The strategy of the model."""
     topics: "list[Topic]"
-    """The one that most people like first; none without a model."""
+    """The topic that most people like comes first; empty without a model."""
     trained_through: str | None
     """The last events that the model was trained on."""
 
@@ -2060,7 +2091,7 @@ class Tried(TypedDict):
     added: "Added | None"
     """The ndcg@10 that it adds to the stack of `popular`, `next` and the recipes chosen before."""
     chosen: bool
-    """Whether it adds to the others, so that it is trained."""
+    """Whether it improves the lists of the others, so that it is trained."""
     decision: dict[str, Any]
     """The decision of the gate; empty unless a model was trained."""
     metrics: dict[str, Any]
@@ -2068,11 +2099,9 @@ class Tried(TypedDict):
     model: str
     """The recipe."""
     ndcg10: float | None
-    """ndcg@10 of its own lists for what held-out users took next; null: it was not measured."""
+    """ndcg@10 of its own lists for the items that held-out users took next; null: not measured."""
     only_places: NotRequired[bool]
-    """Whether it only places new items, because nothing shows that it adds to lists of known
-    ones; then no mixture has it.
-    """
+    """Whether its model only places new items, and takes no part in mixtures."""
     seconds: float
     """Wall seconds that it took."""
     serves: bool
@@ -2103,9 +2132,9 @@ class Uploaded(TypedDict):
     sequence: str
     """The place of the rows in the order of events."""
     warnings: "list[WarnedLine]"
-    """The first 1 000 lines that are stored although something in them does not count."""
+    """The first 1 000 lines that are stored although something in them has no effect."""
     warnings_total: int
-    """How many lines there are of that kind."""
+    """How many lines have warnings."""
 
 
 class User(TypedDict):
@@ -2137,7 +2166,7 @@ class UserBody(TypedDict):
 
 
 class UserExport(TypedDict):
-    """Everything that is known of a user."""
+    """Everything that is known about a user."""
 
     document: "ExportedDocument"
     """What you said about the user."""
@@ -2156,7 +2185,7 @@ class UserExport(TypedDict):
     seen_through: str
     """The last event that the answer reflects."""
     topics: "list[ExportedTopic]"
-    """What the user likes by the model that serves, the largest share first."""
+    """Topics that the user likes, according to the active model; the largest share first."""
     user: str
     """The user."""
 
@@ -2182,11 +2211,11 @@ class UserPage(TypedDict):
     items: "list[User]"
     """The entries of this page."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next page; null at the end."""
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class UserPatch(TypedDict):
-    """A JSON Merge Patch (RFC 7396) of a user: what is given replaces, null removes."""
+    """A JSON Merge Patch (RFC 7396) of a user: a value replaces the old one, null removes it."""
 
     extra: NotRequired[dict[str, Any] | None]
     """Anything else that you keep with the user, as JSON: no list, ranker or filter reads it."""
@@ -2204,11 +2233,11 @@ class UserTopic(TypedDict):
     items: list[str]
     """Up to five items of the user in it."""
     lift: float
-    """How many times larger this share is than the topic's share in what all people took."""
+    """This share divided by the topic's share of all that people took."""
     name: str
     """As in `GET /v1/topics`."""
     share: float
-    """Its share in the user's positive feedback; those of all topics sum to 1."""
+    """Its share of the user's positive feedback; the shares of all topics sum to 1."""
     terms: list[str]
     """As in `GET /v1/topics`."""
     topic: int
@@ -2216,7 +2245,7 @@ class UserTopic(TypedDict):
 
 
 class UserTopics(TypedDict):
-    """What a user is made of."""
+    """The topics of a user."""
 
     model_version: str | None
     """The version of the model that topics are made of; null without one."""
@@ -2225,8 +2254,8 @@ class UserTopics(TypedDict):
     seen_through: str
     """The last event of the user that the answer reflects."""
     short_version: str | None
-    """The 12 digits of `model_version` that click-through shows, accepted wherever a version is
-    asked for; null without a trained or online model.
+    """The first 12 characters of `model_version`, which click-through shows and which " "are
+    accepted instead of the version; null without a trained or online model.
     """
     strategy: (
         Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"]
@@ -2242,7 +2271,7 @@ class UserTopics(TypedDict):
 
 
 class Warned(TypedDict):
-    """A row that was accepted although something in it does not count."""
+    """A row that was accepted although something in it has no effect."""
 
     code: str
     """`unreadable_rec_id` or `foreign_rec_id`."""
@@ -2253,7 +2282,7 @@ class Warned(TypedDict):
 
 
 class WarnedLine(TypedDict):
-    """A line that was accepted although something in it does not count."""
+    """A line that was accepted although something in it has no effect."""
 
     code: str
     """`unreadable_rec_id` or `foreign_rec_id`."""
@@ -2275,10 +2304,12 @@ class Written(TypedDict):
     rejected: "list[Rejected]"
     """The rows that are rejected, and why."""
     repeats: NotRequired[list[int]]
-    """With `wait=learned`: the numbers of the rows, from 0, that the service had already, by
-    their `event_id` or the idempotency key. They count once.
+    """With `wait=learned`: the numbers, from 0, of the rows whose ids (`event_id`, or from the
+    idempotency key) the service knew already. Each of these events counts once.
     """
     sequence: str
     """The place of the rows in the order of events."""
     warnings: "list[Warned]"
-    """What was accepted but does not count as sent: a `rec_id` that names no list of the user."""
+    """Rows that are stored although something in them has no effect: a `rec_id` that names no
+    list of the user.
+    """
