@@ -23,7 +23,7 @@ def test_each_setting_has_its_value_default_and_meaning(
         "is_changed": True,
         "about": listed["keep_models"]["about"],
     }
-    assert "Versions of each strategy" in listed["keep_models"]["about"]
+    assert "versions to keep for each strategy" in listed["keep_models"]["about"]
     assert (listed["limits.watchers"]["value"], listed["limits.watchers"]["default"]) == (
         "9",
         "256",
