@@ -1,7 +1,7 @@
 """CSV files of features of users and items, and of links between users, plain or gzip."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ def read_links(path: Path, numbers: dict[str, int]) -> I64:
     return np.array(links, np.int64)
 
 
-def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV whose header has ``named`` and at least one other column; BadFile."""
+def table_rows(path: Path, *named: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV whose header has one of ``named`` and at least one more; BadFile."""
     with opened(path, form="CSV file", longest_line=LONGEST_ROW) as lines:
         texts = lines.texts()
         first = next(texts)
@@ -78,14 +78,15 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
 
 
 def _checked(
-    reader: "csv.DictReader[str]", lines: FileLines, named: str
+    reader: "csv.DictReader[str]", lines: FileLines, named: Sequence[str]
 ) -> Iterator[dict[str, str]]:
     header = reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
-    if named not in header and (mark := other_separator(header)) is not None:
+    is_named = any(name in header for name in named)
+    if not is_named and (mark := other_separator(header)) is not None:
         raise lines.bad(f"the columns are separated by {mark}: write the file with commas")
-    if named not in header or len(header) < 2:
+    if not is_named or len(header) < 2:
         raise lines.bad(
-            f"the first line must name {named} and at least one more column, "
+            f"the first line must name {' or '.join(named)} and at least one more column, "
             f"not {','.join(header) or 'nothing'}"
         )
     for row in reader:

@@ -2,7 +2,8 @@
 
 A CSV is read as ratings are: its first bad line ends it, and the api checks whether each row has
 a rating or a kind. NDJSON may contain everything that ``POST /v1/events`` accepts, ids may be
-numbers and times Unix seconds; bad lines are reported and left out.
+numbers and times Unix seconds; bad lines are reported and left out. The rows of a Parquet file are
+like lines of NDJSON.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from service.files.opening import is_ndjson, opened
+from service.extras import load
+from service.files.opening import BadFile, is_ndjson, is_parquet, opened
 from service.files.parts import FilePart
 from service.files.rating_cells import MILLISECONDS_FROM, RatingChunk
 from service.files.ratings import read_chunks
@@ -47,6 +49,11 @@ class _Loose(msgspec.Struct):
     event_id: str | None = None
     rec_id: str | None = None
     context: dict[str, str] | None = None
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> "_Loose":
+        """Return a row of a Parquet file; ValueError if it is no event."""
+        return msgspec.convert(row, cls)
 
     @classmethod
     def read(cls, text: bytes, ignored: dict[str, None]) -> "_Loose":
@@ -82,7 +89,9 @@ _decode_any = msgspec.json.Decoder(dict[str, Any]).decode
 
 def read_parts(path: Path, rows: int = ROWS) -> Iterator[FilePart]:
     """Yield a file in parts of ``rows``; BadFile if it cannot be read."""
-    if is_ndjson(path):
+    if is_parquet(path):
+        yield from _parquet_parts(path, rows)
+    elif is_ndjson(path):
         yield from _ndjson_parts(path, rows)
     else:
         encode = msgspec.json.Encoder().encode_lines
@@ -136,3 +145,24 @@ def _ndjson_parts(path: Path, rows: int) -> Iterator[FilePart]:
                 good, part = [], FilePart(b"", [], 0.0)
     part.lines, part.read, part.ignored = encode(good), 1.0, tuple(ignored)
     yield part
+
+
+def _parquet_parts(path: Path, rows: int) -> Iterator[FilePart]:
+    encode = msgspec.json.Encoder().encode_lines
+    reading = load("service.files.parquet.reading", extra="parquet", for_what=f"to read {path}")
+    names = reading.column_names(path)
+    missing = [name for name in ("user", "item") if name not in names]
+    if missing or not {"rating", "kind"} & {*names}:
+        says = "feedback needs the columns user, item and rating or kind; these are"
+        raise BadFile(path, f"{says} {', '.join(names) or 'none'}")
+    ignored = tuple(name for name in names if name not in _Loose.__struct_fields__)
+    for some in reading.read_rows(path, rows):
+        part, good = FilePart(b"", [], some.read, ignored=ignored), []
+        for number, row in enumerate(some.rows, some.first):
+            try:
+                good.append(_Loose.of(row).line())
+                part.numbers.append(number)
+            except (ValueError, OverflowError) as error:
+                part.faults.append((number, str(error)[:200]))
+        part.lines = encode(good)
+        yield part

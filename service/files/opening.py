@@ -23,6 +23,8 @@ BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors put before the first line."""
 GZIP = b"\x1f\x8b"
 """The first bytes of gzip data."""
+PARQUET = b"PAR1"
+"""The first bytes of a Parquet file."""
 LineEnds = Literal["", "\n"]
 """Bytes that end a line: any of LF, CR and CRLF if empty, otherwise LF alone.
 
@@ -123,6 +125,15 @@ def is_ndjson(path: Path) -> bool:
     """Return whether the first line that is not blank begins a JSON object."""
     with opened(path) as lines:
         return next((line for line in lines if line.strip()), b"").lstrip().startswith(b"{")
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file is one of Parquet, as its first bytes say; False if there is none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    except OSError:
+        return False
 
 
 def filled_lines(path: Path) -> int:

@@ -12,31 +12,42 @@ from service.files.foreign.gorse_dump import Section, read_gorse
 from service.files.foreign.gorse_sending import check_gorse, send_gorse
 from service.files.foreign.movielens import read_movielens
 from service.files.foreign.recbole import read_recbole
-from service.files.foreign.tables import Foreign, Line, parts_of
+from service.files.foreign.recombee import read_recombee
+from service.files.foreign.tables import Foreign, parts_of
 from service.files.sending import STREAM, OnPart, Summary, send_parts
 
-Form = Literal["hedgerow", "gorse", "movielens", "recbole"]
+Form = Literal["hedgerow", "gorse", "movielens", "recbole", "recombee"]
 
-READERS: dict[Form, Callable[[Path], Foreign]] = {
-    "movielens": read_movielens,
-    "recbole": read_recbole,
+READERS: dict[Form, Callable[[Path, ServiceClient], Foreign]] = {
+    "movielens": lambda folder, _: read_movielens(folder),
+    "recbole": lambda folder, _: read_recbole(folder),
+    "recombee": lambda folder, client: read_recombee(folder, lambda: _scale(client)),
 }
 """Readers of folders by the name of their form."""
 
 
 def send_foreign(client: ServiceClient, form: Form, folder: Path, on_part: OnPart) -> "Summaries":
     """Send the documents and the feedback of a folder; return what became of them."""
-    given = READERS[form](folder)
+    given = READERS[form](folder, client)
     found: Summaries = {}
-    for name, route, lines, rows in (
-        ("items", "/v1/items", given.items, DOCUMENTS),
-        ("users", "/v1/users", given.users, DOCUMENTS),
-        ("feedback", STREAM, given.feedback, EVENTS),
+    for name, route, lines in (
+        ("items", "/v1/items", given.items),
+        ("users", "/v1/users", given.users),
+        *((name, STREAM, lines) for name, lines in given.feedback.items()),
     ):
-        summary = _sent(client, route, lines, rows, on_part)
+        is_feedback = route == STREAM
+        rows = EVENTS if is_feedback else DOCUMENTS
+        parts = parts_of(lines, rows, given.ignored.get(name, {}))
+        summary = send_parts(client, route, parts, keyed=is_feedback, on_part=on_part)
         if summary.accepted or summary.rejected_total:
             found[name] = summary
     return found
+
+
+def _scale(client: ServiceClient) -> tuple[float, float]:
+    """Return the lowest and the highest rating of the service."""
+    low, high = client.get("/v1/stats")["scale"].split(":")
+    return float(low), float(high)
 
 
 def send_gorse_files(
@@ -58,10 +69,3 @@ def check_files(form: Form, file: Path | None, documents: Iterable[Path | None])
 
 
 Summaries = dict[str, Summary]
-
-
-def _sent(
-    client: ServiceClient, route: str, lines: Iterable[Line], rows: int, on_part: OnPart
-) -> Summary:
-    parts = parts_of(lines, rows)
-    return send_parts(client, route, parts, keyed=route == STREAM, on_part=on_part)

@@ -40,13 +40,13 @@ def import_file(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="Feedback: CSV or NDJSON, plain or gzip; - is standard input. With --format a "
-            "dump, or a folder."
+            help="Feedback: CSV or NDJSON, plain or gzip, or Parquet; - is standard input. With "
+            "--format a dump, or a folder."
         ),
     ] = None,
     items: Annotated[
         Path | None,
-        typer.Option(help="Documents of items, CSV or NDJSON; sent before the feedback."),
+        typer.Option(help="Documents of items, CSV, NDJSON or Parquet; sent before the feedback."),
     ] = None,
     users: Annotated[
         Path | None, typer.Option(help="Documents of users, in the same formats.")
@@ -79,9 +79,13 @@ def import_file(
     column is a feature: a number, a text, or texts joined by |.
 
     --format gorse reads a dump of Gorse (FILE), or its lines of JSON (FILE is feedback, --items and
-    --users are documents), and sends them to the routes of Gorse. movielens and recbole read a
-    folder: u.data, ratings.dat or ratings.csv with what lies beside it; NAME.inter, NAME.item and
-    NAME.user.
+    --users are documents), and sends them to the routes of Gorse. The others read a folder:
+    movielens u.data, ratings.dat or ratings.csv with what lies beside it; recbole NAME.inter,
+    NAME.item and NAME.user; recombee detail_views, purchases, ratings, cart_additions, bookmarks,
+    view_portions, items and users, each .csv or .json.
+
+    Parquet needs the extra `parquet`: pip install 'hedgerow[parquet]'. Its columns are those of a
+    CSV; a row that is no event is rejected and the rest is sent.
 
     Columns and fields that no event has are left out, and the output names them.
 

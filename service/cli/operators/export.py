@@ -3,8 +3,8 @@
 import asyncio
 import csv
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -14,6 +14,7 @@ import typer
 from service.cli import options
 from service.cli.options import counting, say
 from service.errors import Misconfigured
+from service.extras import load
 from service.files.export import export as histories
 from service.files.export import export_items, export_users
 from service.files.feedback import FeedbackLine
@@ -25,8 +26,9 @@ from service.store.namespace import refuse_half_restored
 from service.store.namespaces import contents
 from service.store.server.opening import open_store
 
-Format = Literal["ndjson", "csv"]
-Write = Callable[[BinaryIO, Sequence[FeedbackLine]], None]
+Format = Literal["ndjson", "csv", "parquet"]
+Write = Callable[[Sequence[FeedbackLine]], Any]
+Pages = AsyncIterator[Sequence[Mapping[str, Any]]]
 
 app = options.verb()
 
@@ -37,14 +39,15 @@ def export(
         Path | None, typer.Option("--output", "-o", help="File to write; standard output if none.")
     ] = None,
     form: Annotated[
-        Format, typer.Option("--format", help="CSV holds ratings only, NDJSON every event.")
+        Format,
+        typer.Option(
+            "--format",
+            help="CSV holds ratings only, NDJSON and Parquet every event. Documents are Parquet "
+            "with parquet, NDJSON otherwise.",
+        ),
     ] = "ndjson",
-    items: Annotated[
-        Path | None, typer.Option(help="File for the documents of items, as NDJSON.")
-    ] = None,
-    users: Annotated[
-        Path | None, typer.Option(help="File for the documents of users, as NDJSON.")
-    ] = None,
+    items: Annotated[Path | None, typer.Option(help="File for the documents of items.")] = None,
+    users: Annotated[Path | None, typer.Option(help="File for the documents of users.")] = None,
     data_dir: options.DataDir = None,
 ) -> None:
     """Write the histories of all users, or documents; `hedgerow import` restores them.
@@ -52,8 +55,12 @@ def export(
     With --items or --users and without --output, only the documents are written.
 
     It reads the store, not the service: HEDGEROW_REDIS_URL, or the data directory of a
-    `hedgerow serve`, which need not run.
+    `hedgerow serve`, which need not run. Parquet needs the extra `parquet`:
+    pip install 'hedgerow[parquet]'.
     """
+    if form == "parquet":
+        # before a file is opened, which would empty it
+        _parquet()
     settings = load_settings(data_dir=data_dir)
     # look at the store first: an existing file must not be emptied for nothing
     name = settings.namespace
@@ -66,8 +73,12 @@ def export(
                 ("users", users, export_users),
             ):
                 if path is not None:
+                    documents = pages(settings, url)
                     with _opened(path) as out:
-                        n = asyncio.run(_write_documents(pages(settings, url), out))
+                        if form == "parquet":
+                            n = asyncio.run(_write_table(documents, what, out))
+                        else:
+                            n = asyncio.run(_write_documents(documents, out))
                     about[f"documents_of_{what}"] = str(n)
                     say(f"{n:,} documents of {what}")
             if output is None and (items or users):
@@ -87,15 +98,17 @@ def _opened(output: Path | None) -> AbstractContextManager[BinaryIO]:
         raise Misconfigured(f"cannot write {output} ({error.strerror}): name another") from error
 
 
+def _parquet() -> Any:
+    name = "service.files.parquet.writing"
+    return load(name, extra="parquet", for_what="--format parquet")
+
+
 async def _write(settings: Settings, url: str, out: BinaryIO, form: Format) -> tuple[int, int]:
     users = events = left_out = 0
-    write: Write = _write_ndjson if form == "ndjson" else _write_csv
-    if form == "csv":
-        out.write(b"user,item,rating,timestamp\n")
-    with counting() as show:
+    with counting() as show, _WRITERS[form](out) as write:
         async for lines in histories(settings, url):
-            kept = [line for line in lines if form == "ndjson" or line.rating is not None]
-            write(out, kept)
+            kept = [line for line in lines if form != "csv" or line.rating is not None]
+            write(kept)
             users, events = users + 1, events + len(kept)
             left_out += len(lines) - len(kept)
             show(f"{events:,} events of {users:,} users")
@@ -104,23 +117,57 @@ async def _write(settings: Settings, url: str, out: BinaryIO, form: Format) -> t
     return users, events
 
 
-async def _write_documents(pages: AsyncIterator[Sequence[Mapping[str, Any]]], out: BinaryIO) -> int:
+async def _write_documents(pages: Pages, out: BinaryIO) -> int:
+    def write(documents: Sequence[Mapping[str, Any]]) -> None:
+        out.write(msgspec.json.Encoder().encode_lines(documents))
+
+    return await _each_page(pages, write)
+
+
+async def _write_table(pages: Pages, what: str, out: BinaryIO) -> int:
+    writer = _parquet().DocumentWriter(what.removesuffix("s"))
+    n = await _each_page(pages, writer.add)
+    if mixed := writer.write(out):
+        says = "features that are not of one type everywhere are texts: --format ndjson has them as"
+        say(f"{says} they are: {', '.join(mixed)}")
+    return n
+
+
+async def _each_page(pages: Pages, take: Callable[[Sequence[Mapping[str, Any]]], Any]) -> int:
     n = 0
     with counting() as show:
         async for documents in pages:
-            out.write(msgspec.json.Encoder().encode_lines(documents))
+            take(documents)
             n += len(documents)
             show(f"{n:,} documents")
     return n
 
 
-def _write_ndjson(out: BinaryIO, lines: Sequence[FeedbackLine]) -> None:
-    out.write(msgspec.json.Encoder().encode_lines(lines))
+@contextmanager
+def _ndjson(out: BinaryIO) -> Iterator[Write]:
+    yield lambda lines: out.write(msgspec.json.Encoder().encode_lines(lines))
 
 
-def _write_csv(out: BinaryIO, lines: Sequence[FeedbackLine]) -> None:
+@contextmanager
+def _csv(out: BinaryIO) -> Iterator[Write]:
+    out.write(b"user,item,rating,timestamp\n")
     rows = csv.writer(_Text(out), lineterminator="\n")
-    rows.writerows((line.user, line.item, line.rating, line.timestamp) for line in lines)
+    yield lambda lines: rows.writerows(
+        (line.user, line.item, line.rating, line.timestamp) for line in lines
+    )
+
+
+@contextmanager
+def _parquet_events(out: BinaryIO) -> Iterator[Write]:
+    with _parquet().event_writer(out) as writer:
+        yield writer.write
+
+
+_WRITERS: dict[Format, Callable[[BinaryIO], AbstractContextManager[Write]]] = {
+    "ndjson": _ndjson,
+    "csv": _csv,
+    "parquet": _parquet_events,
+}
 
 
 class _Text:

@@ -21,20 +21,21 @@ _NO_GENRE = "(no genres listed)"
 def read_movielens(folder: Path) -> Foreign:
     """Return what a folder holds; the titles are the feature ``title``."""
     if (folder / "u.data").is_file():
-        return Foreign(_items_100k(folder), _users_100k(folder), _ratings(folder / "u.data", "\t"))
+        feedback = {"feedback": _ratings(folder / "u.data", "\t")}
+        return Foreign(_items_100k(folder), _users_100k(folder), feedback)
     if (folder / "ratings.dat").is_file():
         users = folder / "users.dat"
         return Foreign(
             _movies_dat(folder / "movies.dat"),
             _users_1m(users) if users.is_file() else (),
-            _ratings(folder / "ratings.dat", "::"),
+            {"feedback": _ratings(folder / "ratings.dat", "::")},
         )
     if (folder / "ratings.csv").is_file():
         movies, ratings = folder / "movies.csv", folder / "ratings.csv"
         return Foreign(
             _movies(_csv(movies, ("movieId", "title", "genres"))),
             (),
-            _csv_ratings(ratings),
+            {"feedback": _csv_ratings(ratings)},
         )
     raise BadFile(
         folder, "no folder of MovieLens: give one with u.data, ratings.dat or ratings.csv"

@@ -8,14 +8,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.files.foreign.tables import MOST_TEXT, Foreign, Line, number_of, rows_of
+from service.files.foreign.tables import (
+    CATEGORIES,
+    MOST_TEXT,
+    MOST_TEXTS,
+    Foreign,
+    Line,
+    number_of,
+    rows_of,
+)
 from service.files.opening import BadFile
 
 IMPLICIT = "like"
 """The kind of an interaction without a rating."""
 _TYPES = {"token", "token_seq", "float", "float_seq"}
-_CATEGORIES = {"genre", "genres", "class", "category", "categories"}
-"""Columns of items that are categories, if they are sequences."""
+_READ = {"user_id", "item_id", "rating", "timestamp"}
+"""Columns of interactions that are read."""
 
 Columns = Sequence[tuple[str, str]]
 """Name and type of each."""
@@ -29,15 +37,20 @@ def read_recbole(folder: Path) -> Foreign:
             raise BadFile(folder, f"there are {len(paths)} files *.{kind}: give a folder with one")
     if not any(found.values()):
         raise BadFile(folder, "no files of RecBole: give a folder with NAME.inter")
+    ignored: dict[str, None] = {}
     return Foreign(
         items=(line for path in found["item"] for line in _documents(path, "item")),
         users=(line for path in found["user"] for line in _documents(path, "user")),
-        feedback=(line for path in found["inter"] for line in _interactions(path)),
+        feedback={
+            "feedback": (line for path in found["inter"] for line in _interactions(path, ignored))
+        },
+        ignored={"feedback": ignored},
     )
 
 
-def _interactions(path: Path) -> Iterator[Line]:
+def _interactions(path: Path, ignored: dict[str, None]) -> Iterator[Line]:
     for number, said in _rows(path, ("user_id", "item_id"), "rating"):
+        ignored |= dict.fromkeys(name for name in said if name not in _READ)
         event: dict[str, Any] = {"user": said["user_id"], "item": said["item_id"]}
         if "rating" in said:
             event["rating"] = number_of(path, number, said["rating"])
@@ -51,7 +64,7 @@ def _interactions(path: Path) -> Iterator[Line]:
 def _documents(path: Path, named: str) -> Iterator[Line]:
     for number, said in _rows(path, (f"{named}_id",)):
         document: dict[str, Any] = {named: said.pop(f"{named}_id"), "features": said}
-        for name in sorted(_CATEGORIES & said.keys()) if named == "item" else ():
+        for name in sorted(CATEGORIES & said.keys()) if named == "item" else ():
             if isinstance(said[name], list):
                 document["categories"] = said.pop(name)
                 break
@@ -99,4 +112,4 @@ def _value(path: Path, number: int, kind: str, text: str) -> Any:
         return text[:MOST_TEXT]
     if kind == "float":
         return number_of(path, number, text)
-    return [part[:MOST_TEXT] for part in text.split()[:100]]
+    return [part[:MOST_TEXT] for part in text.split()[:MOST_TEXTS]]

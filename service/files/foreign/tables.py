@@ -1,7 +1,7 @@
 """What importers of foreign files share: rows with their places, and parts of them to send."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,10 @@ Line = tuple[int, dict[str, Any]]
 """The number of a line, and what it says as our routes take it."""
 MOST_TEXT = 1_000
 """Characters of a feature that is a text; more are left out."""
+MOST_TEXTS = 100
+"""Texts of a feature that is a list; more are left out."""
+CATEGORIES = {"genre", "genres", "class", "category", "categories"}
+"""Columns of items that are categories, if they are lists."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +27,19 @@ class Foreign:
 
     items: Iterable[Line] = ()
     users: Iterable[Line] = ()
-    feedback: Iterable[Line] = ()
+    feedback: Mapping[str, Iterable[Line]] = field(default_factory=dict)
+    """The rows of each file, by what it is called: "feedback" if there can be but one."""
+    ignored: Mapping[str, Mapping[str, None]] = field(default_factory=dict)
+    """Columns of these files that no event has, as far as the rows have been read."""
 
 
-def parts_of(lines: Iterable[Line], rows: int) -> Iterator[FilePart]:
+def parts_of(lines: Iterable[Line], rows: int, ignored: Mapping[str, None]) -> Iterator[FilePart]:
     """Yield lines in parts of so many rows, for ``send_parts``."""
     encode, left = msgspec.json.Encoder().encode_lines, iter(lines)
     while some := list(islice(left, rows)):
-        yield FilePart(encode([said for _, said in some]), [number for number, _ in some], 0.0)
+        numbers = [number for number, _ in some]
+        lines_of_json = encode([said for _, said in some])
+        yield FilePart(lines_of_json, numbers, 0.0, ignored=tuple(ignored))
 
 
 def rows_of(

@@ -1,4 +1,4 @@
-"""Dumps of Gorse, folders of MovieLens and of RecBole: read, refused if damaged, imported."""
+"""Gorse's dumps, folders of MovieLens, RecBole and Recombee: read, refused if damaged, imported."""
 
 import json
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from service.files.foreign.gorse_dump import Row, read_gorse
 from service.files.foreign.gorse_sending import feedback_key, send_gorse
 from service.files.foreign.movielens import read_movielens
 from service.files.foreign.recbole import read_recbole
+from service.files.foreign.recombee import read_recombee
 from service.files.opening import BadFile
 from service.files.sending import Summary
 from service.processes.child import ServiceProcess
@@ -202,7 +203,7 @@ def test_folders_of_movielens_are_read(made: Any, tmp_path: Path) -> None:
     [(_, item)] = found.items
     assert (item["item"], item["categories"]) == ("2", ["Drama"])
     assert item["features"] == {"title": "Café (1995)"}
-    [(_, event)] = found.feedback
+    [(_, event)] = found.feedback["feedback"]
     assert event == {"user": "1", "item": "2", "rating": 3.0, "timestamp": 881250949.0}
     users = [user for _, user in found.users]
     assert [user["user"] for user in users] == (["1"] if made is not movielens_latest else [])
@@ -210,7 +211,8 @@ def test_folders_of_movielens_are_read(made: Any, tmp_path: Path) -> None:
 
 def test_files_of_recbole_are_read_and_imported(running: ServiceProcess, tmp_path: Path) -> None:
     (tmp_path / "x.inter").write_text(
-        "user_id:token\titem_id:token\trating:float\ttimestamp:float\nu1\ti1\t4\t1700000000\n"
+        "user_id:token\titem_id:token\trating:float\ttimestamp:float\tprice:float\n"
+        "u1\ti1\t4\t1700000000\t9.5\n"
     )
     (tmp_path / "x.item").write_text(
         "item_id:token\tgenre:token_seq\tyear:float\tmood:float_seq\n"
@@ -225,9 +227,9 @@ def test_files_of_recbole_are_read_and_imported(running: ServiceProcess, tmp_pat
     ]
     said = imported(running, "--format", "recbole", str(tmp_path))
     assert [said["accepted"], said["users"]["accepted"], said["items"]["accepted"]] == [1, 1, 2]
-    assert said["rejected_total"] == 0
+    assert (said["rejected_total"], said["ignored"]) == (0, ["price"])
     (tmp_path / "x.inter").write_text("user_id:token\titem_id:token\nu1\ti1\n")
-    [(_, event)] = read_recbole(tmp_path).feedback
+    [(_, event)] = read_recbole(tmp_path).feedback["feedback"]
     assert event == {"user": "u1", "item": "i1", "kind": "like"}
     (tmp_path / "x.item").write_text(
         "item_id:token\tgenre:token_seq\tcategories:token_seq\ni1\ta\tb\n"
@@ -236,8 +238,104 @@ def test_files_of_recbole_are_read_and_imported(running: ServiceProcess, tmp_pat
     assert item == {"item": "i1", "categories": ["b"], "features": {"genre": ["a"]}}
 
 
+def of_recombee(folder: Path) -> Path:
+    """Write files as its API answers them, and as its integrations name the columns."""
+    files = {
+        "detail_views.csv": "user_id,item_id,timestamp,duration\n"
+        "ada,heat,2026-11-01 00:00:00,30\nada,up,1700000000,\n",
+        "purchases.json": json.dumps(
+            [{"userId": "ada", "itemId": "heat", "timestamp": "2026-11-01T01:00:00+01:00"}]
+        ),
+        "cart_additions.ndjson": '{"userId": "bob", "itemId": "up", "amount": 2}\n\n',
+        "bookmarks.csv": "user_id,item_id\nbob,heat\n",
+        "viewPortions.json": '[{"userId": "bob", "itemId": "heat", "portion": 0.5}]',
+        "ratings.json": '[{"userId": "ada", "itemId": "up", "rating": 0.5, "timestamp": null}]',
+        "items.csv": 'item_id,title,year,genres,image\nheat,Heat,1995,"[""crime""]",\n',
+        "items-more.csv": "not read",
+        "users.json": '["ada", {"userId": "bob", "age": 31, "place": {"lat": 1}, "tags": ["a"]}]',
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_files_of_recombee_are_read(tmp_path: Path) -> None:
+    found = read_recombee(of_recombee(tmp_path), lambda: (1.0, 5.0))
+    assert [said for _, said in found.items] == [
+        {"item": "heat", "features": {"title": "Heat", "year": 1995}, "categories": ["crime"]}
+    ]
+    assert [said for _, said in found.users] == [
+        {"user": "ada", "features": {}},
+        {"user": "bob", "features": {"age": 31, "place": '{"lat":1}', "tags": ["a"]}},
+    ]
+    ada, bob = {"user": "ada", "item": "heat"}, {"user": "bob", "item": "heat"}
+    assert {name: [*lines] for name, lines in found.feedback.items()} == {
+        "detail_views": [
+            (2, ada | {"kind": "view", "timestamp": "2026-11-01T00:00:00+00:00"}),
+            (3, ada | {"item": "up", "kind": "view", "timestamp": 1700000000.0}),
+        ],
+        "purchases": [(1, ada | {"kind": "purchase", "timestamp": "2026-11-01T01:00:00+01:00"})],
+        "cart_additions": [(1, bob | {"item": "up", "kind": "click"})],
+        "bookmarks": [(2, bob | {"kind": "like"})],
+        "viewPortions": [(1, bob | {"kind": "view"})],
+        "ratings": [(1, ada | {"item": "up", "rating": 4.0})],
+    }
+    assert {name: [*columns] for name, columns in found.ignored.items() if columns} == {
+        "detail_views": ["duration"],
+        "cart_additions": ["amount"],
+        "viewPortions": ["portion"],
+    }
+
+
+def test_files_of_recombee_are_imported_and_count_once(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        said = imported(running, "--format", "recombee", str(of_recombee(tmp_path)))
+        assert said["detail_views"]["accepted"] == 2
+        assert said["detail_views"]["ignored"] == ["duration"]
+        assert [said[name]["accepted"] for name in ("ratings", "items", "users")] == [1, 1, 2]
+        assert {said[name]["rejected_total"] for name in said if name not in _ABOUT} == {0}
+    with running.client() as client:
+        client.wait_until_learned(said["ratings"]["sequence"])
+        events = client.get("/v1/users/ada/ratings")["items"]
+    rated = [(one["item"], one["rating"]) for one in events if one["kind"] == "rating"]
+    assert rated == [("up", 4.0)]
+
+
+_ABOUT = {"next", "training"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("ratings.csv", "user_id,item_id,rating\na,b,5\n", "line 2: the rating '5' is not from"),
+        ("ratings.json", '[{"userId": "a", "itemId": "b"}]', "line 1: the rating 'None'"),
+        ("purchases.csv", "user_id,item_id\na,\n", "line 2: there is no item_id"),
+        ("purchases.csv", "user,item\na,b\n", "must name user_id or userId"),
+        ("purchases.json", '[{"userId": "a"', "give a JSON array"),
+        ("purchases.ndjson", '{"userId": "a"\n', "line 1: .*must be a JSON object"),
+        ("purchases.ndjson", "3\n", "line 1: this is no JSON object"),
+        ("bookmarks.csv", "user_id,item_id,timestamp\na,b,soon\n", "'soon' is neither ISO 8601"),
+    ],
+)
+def test_bad_files_of_recombee_are_named_with_the_row(
+    tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BadFile, match=says):
+        [list(lines) for lines in read_recombee(tmp_path, lambda: (1.0, 5.0)).feedback.values()]
+
+
+def test_two_files_of_the_same_are_refused(tmp_path: Path) -> None:
+    for name in ("detail_views.csv", "detailViews.json"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(BadFile, match=r"detailViews\.json holds the same"):
+        read_recombee(tmp_path, lambda: (1.0, 5.0))
+
+
 def test_bad_folders_and_lines_are_refused(tmp_path: Path) -> None:
-    for read in (read_movielens, read_recbole):
+    for read in (read_movielens, read_recbole, lambda folder: read_recombee(folder, tuple)):
         with pytest.raises(BadFile, match="give"):
             read(tmp_path)
     movielens_100k(tmp_path)
@@ -247,14 +345,14 @@ def test_bad_folders_and_lines_are_refused(tmp_path: Path) -> None:
     ):
         (tmp_path / "u.data").write_text(line)
         with pytest.raises(BadFile, match=says):
-            list(read_movielens(tmp_path).feedback)
+            list(read_movielens(tmp_path).feedback["feedback"])
     for line, says in (("u1\t\t4", "line 2: item_id is empty"), ("u1\ti1\t", "rating is empty")):
         (tmp_path / "x.inter").write_text(f"user_id:token\titem_id:token\trating:float\n{line}\n")
         with pytest.raises(BadFile, match=says):
-            list(read_recbole(tmp_path).feedback)
+            list(read_recbole(tmp_path).feedback["feedback"])
     (tmp_path / "x.inter").write_text("user\titem\n1\t2\n")
     with pytest.raises(BadFile, match="must name each column and its type"):
-        list(read_recbole(tmp_path).feedback)
+        list(read_recbole(tmp_path).feedback["feedback"])
 
 
 def test_a_form_of_folders_takes_one_folder(tmp_path: Path) -> None:

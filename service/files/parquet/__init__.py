@@ -1,0 +1,1 @@
+"""Parquet files. Its modules need pyarrow, which the extra `parquet` installs: see ``load``."""
