@@ -85,7 +85,7 @@ async function drawState() {
   try {
     const ready = await readiness();
     const works = ready.status === "ready" && ready.accepting && ready.learning;
-    [tone, says] = works ? ["good", ready.namespace] : ["warn", ready.status === "ready" ? "not all works" : "starting"];
+    [tone, says] = works ? ["good", ready.namespace] : ["warn", ready.status === "ready" ? "something is wrong" : "starting"];
     more = ready.warning ?? "";
   } catch (error) {
     more = error.message;

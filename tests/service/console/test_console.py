@@ -95,7 +95,7 @@ def test_a_training_is_watched_to_its_end(running: ServiceProcess, browser: Brow
         page.get_by_role("button", name="Train now").click()
         page.get_by_label("Model", exact=True).select_option("fbgd")
         page.get_by_label("Seconds for the search of settings").fill("0")
-        page.get_by_label("Let it serve even if").check()
+        page.get_by_label("Let the new model serve even if").check()
         page.get_by_role("button", name="Train", exact=True).click()
         training = page.locator(".job")
         expect(training.get_by_role("progressbar")).to_be_visible()
@@ -134,12 +134,12 @@ def test_an_experiment_is_begun_compared_and_deleted(
             taken = 9 if slate["experiment"]["arm"] == "changed" else 1
             rows = [shown | {"kind": "impression"}] * 10 + [shown | {"kind": "click"}] * taken
             client.post("/v1/events", rows)
-        expect(page.get_by_text("surely more")).to_be_visible()
+        expect(page.get_by_text("certainly more")).to_be_visible()
         visit.check_accessible()
         visit.check_width()
         page.get_by_role("button", name="Promote an arm").click()
         page.get_by_role("button", name="Promote", exact=True).click()
-        expect(page.get_by_text("changed holds for everybody")).to_be_visible()
+        expect(page.get_by_text("changed is used for everybody")).to_be_visible()
         page.get_by_role("button", name="Delete more-variety").click()
         page.get_by_role("button", name="Delete", exact=True).click()
         expect(page.get_by_text("No experiment yet")).to_be_visible()

@@ -50,6 +50,6 @@ def test_keys_are_made_used_and_forgotten(running: ServiceProcess, browser: Brow
         expect(page.locator(".stars:enabled")).to_have_count(0)
         page.goto(f"{running.url}/console#/keys")
         page.get_by_role("button", name="Forget it").click()
-        expect(page.get_by_text("The service wants a key")).to_be_visible()
+        expect(page.get_by_text("The service asks for a key")).to_be_visible()
         outside = [fault for fault in visit.faults if "status of 40" not in fault]
         assert outside == []

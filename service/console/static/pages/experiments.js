@@ -22,13 +22,13 @@ export async function show(root, { signal, every }) {
     }
   };
   fill(root, el("div", { class: "page-head" }, el("div", null, el("h1", null, "Experiments"),
-    el("p", { class: "quiet" }, "Some users get lists made in another way. What they take of them says which way is better.")),
+    el("p", { class: "quiet" }, "Some users get lists made in another way. What users take from their lists shows which way is better.")),
     el("div", { class: "actions" }, button("Begin an experiment", () => begin(refresh), { tone: "primary", writes: true }))), body);
   await refresh();
   every(EVERY_MS, refresh);
 }
 
-const nothingYet = () => card(null, null, emptyState("No experiment yet", "Begin one to see, for example, whether more varied lists are clicked more often. One runs at a time."));
+const nothingYet = () => card(null, null, emptyState("No experiment yet", "Begin one to see, for example, whether users click more often on more varied lists. Only one experiment runs at a time."));
 
 function shown(one, refresh) {
   const acts = [
@@ -37,8 +37,8 @@ function shown(one, refresh) {
     button("Delete", () => remove(one, refresh), { tone: "danger", writes: true, label: `Delete ${one.name}` }),
   ];
   return card(one.name, { says: history(one), actions: acts },
-    el("p", null, badge(one.state, TONES[one.state]), one.promoted && [" ", badge(`${one.promoted} holds for everybody`, "good")],
-      one.guardrail && el("span", { class: "quiet" }, ` ends by itself if ${one.guardrail.kind}s surely fall${one.guardrail.most_loss ? ` by more than ${percent(one.guardrail.most_loss, 0)}` : ""}`)),
+    el("p", null, badge(one.state, TONES[one.state]), one.promoted && [" ", badge(`${one.promoted} is used for everybody`, "good")],
+      one.guardrail && el("span", { class: "quiet" }, ` ends by itself if ${one.guardrail.kind}s certainly fall${one.guardrail.most_loss ? ` by more than ${percent(one.guardrail.most_loss, 0)}` : ""}`)),
     one.reason && el("p", { class: "notice info" }, one.reason),
     armTable(one));
 }
@@ -54,7 +54,7 @@ function armTable({ arms }) {
     ["Users", (arm) => percent(arm.share, 0), "number"],
     ["Impressions", (arm) => count(arm.impressions), "number"],
     ...kinds.map((kind) => [`${kind}s for each impression`, (arm) => rateOf(arm, kind), "number"]),
-    ...kinds.map((kind) => [`${kind}s, beside ${arms[0].name}`, (arm) => (arm === arms[0] ? "–" : lift(arm.lifts[kind]))]),
+    ...kinds.map((kind) => [`${kind}s, compared with ${arms[0].name}`, (arm) => (arm === arms[0] ? "–" : lift(arm.lifts[kind]))]),
   ], arms, { caption: "Arms" });
 }
 
@@ -72,7 +72,7 @@ function lift(found) {
   const most = Math.max(0.1, Math.abs(found.low), Math.abs(found.high));
   const x = (value) => 60 + 56 * (value / most);
   const tone = found.low > 0 ? "good" : found.high < 0 ? "bad" : "open";
-  const verdict = { good: "surely more", bad: "surely fewer", open: "may be chance" }[tone];
+  const verdict = { good: "certainly more", bad: "certainly fewer", open: "may be chance" }[tone];
   return [el("span", { class: "lift-says" }, `${change(found.value)} (${change(found.low)} to ${change(found.high)}): ${verdict}`),
     svg("svg", { viewBox: "0 0 120 14", class: `lift ${tone}`, "aria-hidden": "true" },
       svg("line", { class: "none", x1: 60, x2: 60, y1: 1, y2: 13 }), svg("line", { x1: x(found.low), x2: x(found.high), y1: 7, y2: 7 }), svg("circle", { cx: x(found.value), cy: 7, r: 3 }))];
@@ -86,9 +86,9 @@ async function begin(refresh) {
   const most = el("input", { type: "number", min: 1, max: 1000, step: 1, placeholder: "as before" });
   const guard = el("input", { type: "checkbox", checked: true });
   const done = await asked({
-    title: "Begin an experiment", yes: "Begin", says: "The arm “as-before” is what the other one is compared with.",
+    title: "Begin an experiment", yes: "Begin", says: "The new arm is compared with the arm “as-before”.",
     body: [field("Name", name), field("Per cent of the users in each arm", share), field("Model", model), field("Diversity, 0 to 1", diversity),
-      field("Most items of one category", most), el("label", { class: "check" }, guard, " End it by itself if clicks surely fall")],
+      field("Most items of one category", most), el("label", { class: "check" }, guard, " End the experiment by itself if clicks certainly fall")],
     work: () => post("experiments", {
       name: name.value,
       arms: [{ name: "as-before", share: Number(share.value) / 100 }, { name: "changed", share: Number(share.value) / 100, parameters: {
@@ -101,13 +101,13 @@ async function begin(refresh) {
 
 async function promote(one, refresh) {
   const arm = choice(one.arms.map(({ name }) => [name, name]), one.arms.at(-1).name);
-  const done = await asked({ title: `Promote an arm of ${one.name}`, says: "Its parameters hold for all users. A running experiment ends.", yes: "Promote", body: field("Arm", arm),
+  const done = await asked({ title: `Promote an arm of ${one.name}`, says: "Its parameters will be used for all users. A running experiment ends.", yes: "Promote", body: field("Arm", arm),
     work: () => post(`experiments/${segment(one.name)}/promote`, { arm: arm.value }) });
-  if (done) await act("The arm holds for everybody", Promise.resolve(), refresh);
+  if (done) await act("The arm is used for everybody", Promise.resolve(), refresh);
 }
 
 async function remove(one, refresh) {
-  const done = await asked({ title: `Delete ${one.name}?`, says: one.state === "stopped" ? "Its figures are gone." : "Lists are made as before, and its figures are gone.", yes: "Delete", tone: "danger",
+  const done = await asked({ title: `Delete ${one.name}?`, says: one.state === "stopped" ? "Its figures will be lost." : "Lists will be made as before, and its figures will be lost.", yes: "Delete", tone: "danger",
     work: () => del(`experiments/${segment(one.name)}`) });
   if (done) await act("The experiment is deleted", Promise.resolve(), refresh);
 }

@@ -15,7 +15,7 @@ export async function show(root, { signal, every, query }) {
   const body = el("div", { class: "stack" }, loading());
   const which = el("div");
   fill(root, el("div", { class: "page-head" }, el("div", null, el("h1", null, "Experts"),
-    el("p", { class: "quiet" }, "Small online models predict each rating before they learn it. How much each one counts is learned from its errors.")), which), body);
+    el("p", { class: "quiet" }, "Experts are small models that predict each rating before they learn it. The service learns from their errors how much each expert counts.")), which), body);
   get("stats", {}, signal).then(({ partitions }) => partitions.length > 1 && fill(which, field("Partition",
     choice(partitions.map((one) => [String(one.partition), String(one.partition)]), partition, (to) => { location.hash = `#/experts?partition=${to}`; }))), () => {});
   const refresh = async () => {
@@ -45,7 +45,7 @@ const over = (points, what) => (points[0]?.experts ?? []).map(({ name }) => ({
 
 function shown({ experts, aggregator }, points, regret) {
   if (experts.every((one) => one.updates === 0)) {
-    return card(null, null, emptyState("No rating has been learned yet", "Experts learn from ratings alone. Send some, or rate something yourself.", link("Try it", "#/try", { class: "button primary" })));
+    return card(null, null, emptyState("No rating has been learned yet", "Experts learn only from ratings. Send some ratings, or rate something yourself.", link("Try it", "#/try", { class: "button primary" })));
   }
   const x = (n) => `${count(Math.round(n))} ratings`;
   return [
@@ -55,10 +55,10 @@ function shown({ experts, aggregator }, points, regret) {
       ["Regret to the best", (one) => decimal(one.regret_to_best, 1), "number"], ["Learned", (one) => count(one.updates), "number"],
     ], experts, { caption: "Experts" })),
     el("div", { class: "grid" },
-      card("Contributions", { says: "What each adds to predictions; all sum to 1" }, barList(experts.map((one) => ({ name: one.name, value: one.part, text: signed(one.part) })), { label: "Contributions" })),
+      card("Contributions", { says: "How much each expert counts in predictions; the sum is 1" }, barList(experts.map((one) => ({ name: one.name, value: one.part, text: signed(one.part) })), { label: "Contributions" })),
       card("Losses", { says: "Mean loss of about the last 1 000 ratings" }, lineChart(over(points, "recent_loss"), { label: "Recent losses", formatX: x, formatY: (y) => decimal(y, 3) })),
-      card("Weights", { says: "How good each is by itself, as a share of 1" }, lineChart(over(points, "weight"), { label: "Weights", formatX: x })),
-      card("Contributions over time", { says: "What each added to predictions" }, lineChart(over(points, "part"), { label: "Contributions", formatX: x })),
-      card("Regret", { says: "Loss beyond that of the best expert, since this page was opened", wide: true }, lineChart(regret, { label: "Regret", formatX: x, formatY: (y) => decimal(y, 0), wide: true }))),
+      card("Weights", { says: "How good each expert is by itself; the sum is 1" }, lineChart(over(points, "weight"), { label: "Weights", formatX: x })),
+      card("Contributions over time", { says: "How much each expert counted in predictions" }, lineChart(over(points, "part"), { label: "Contributions", formatX: x })),
+      card("Regret", { says: "Loss of each expert minus that of the best expert, since you opened this page", wide: true }, lineChart(regret, { label: "Regret", formatX: x, formatY: (y) => decimal(y, 0), wide: true }))),
   ];
 }

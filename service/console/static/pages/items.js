@@ -28,7 +28,7 @@ async function showAll(root, { signal, query }) {
     seeking = new AbortController();
     const here = AbortSignal.any([signal, seeking.signal]);
     const words = input.value.trim(), category = kind.value;
-    const order = words ? "the best first" : category ? "the newest first, without hidden ones" : "the oldest first";
+    const order = words ? "the best first" : category ? "the newest first, without hidden items" : "the oldest first";
     const rows = [];
     const more = async (cursor) => {
       const page = await read(words, category, cursor, here);
@@ -72,7 +72,7 @@ async function readCategory(category, cursor, signal) {
 
 function nothing(isSought) {
   if (isSought) return emptyState("Nothing is found", "Search for whole words of a title, or for an id.");
-  return emptyState("The catalogue is empty", "Send items with POST /v1/items or `hedgerow import --items`. Feedback alone makes items known too.", button("New item", () => editItem(null), { writes: true, tone: "primary" }));
+  return emptyState("The catalogue is empty", "Send items with POST /v1/items or `hedgerow import --items`. An item also becomes known by feedback on it.", button("New item", () => editItem(null), { writes: true, tone: "primary" }));
 }
 
 function itemTable(items) {

@@ -9,11 +9,11 @@ import { badge, button, card, choice, emptyState, errorState, field, loading, ta
 import { said } from "../shared/toasts.js";
 
 const SAYS = {
-  unknown: ["warn", "The service does not say now what you may do. This page asks again by itself."],
-  open: ["good", "The service listens on this machine alone and has no key: everything is open."],
+  unknown: ["warn", "The service does not answer, so it is not known what you may do. This page asks again by itself."],
+  open: ["good", "The service listens only on this machine and has no keys, so you may do everything."],
   admin: ["good", "You may do everything."],
   read: ["info", "You may read. To rate, edit and train here, enter an admin key."],
-  none: ["warn", "The service wants a key. `hedgerow keys create` makes one; enter its secret below."],
+  none: ["warn", "The service asks for a key. Make one with `hedgerow keys create`, and enter its secret below."],
 };
 
 export async function show(root, { signal }) {
@@ -41,11 +41,11 @@ function ownKey(draw) {
     said(done);
     await draw();
   };
-  return card("Your key", { says: "It is kept until this tab is closed, and sent to this service alone." },
+  return card("Your key", { says: "The browser keeps the key until you close this tab, and sends it only to this service." },
     el("p", { class: `notice ${tone}` }, says),
-    el("form", { class: "key-form", onsubmit: async (event) => { event.preventDefault(); if (input.value.trim()) await use(input.value.trim(), "The key is used from now on"); } },
+    el("form", { class: "key-form", onsubmit: async (event) => { event.preventDefault(); if (input.value.trim()) await use(input.value.trim(), "This key is used from now on"); } },
       field("API key", input), el("button", { type: "submit", class: "button primary" }, "Use this key"),
-      key.get() && button("Forget it", () => use(null, "The key is forgotten"))));
+      key.get() && button("Forget it", () => use(null, "The browser has forgotten the key"))));
 }
 
 async function everyKey(signal, draw) {
@@ -61,12 +61,12 @@ async function everyKey(signal, draw) {
     }
   };
   load();
-  return [card("Keys of the service", { says: "Secrets are stored hashed and shown once.", actions: button("Make a key", () => make(draw), { tone: "primary", writes: true }) }, keys),
+  return [card("Keys of the service", { says: "Secrets are shown only once; the service stores only their hashes.", actions: button("Make a key", () => make(draw), { tone: "primary", writes: true }) }, keys),
     card("What operators did", { says: "The newest first" }, acts)];
 }
 
 function keyTable(items, draw) {
-  if (items.length === 0) return emptyState("There are no keys", "The service is open to this machine. With the first key, which must be an admin key, every request needs one.");
+  if (items.length === 0) return emptyState("There are no keys", "Every program on this machine may use the service. Once you make the first key, which must be an admin key, every request needs a key.");
   return table([
     ["Name", (one) => [el("strong", null, one.name), el("div", { class: "quiet" }, one.id)]], ["Role", (one) => badge(one.role, one.role === "admin" ? "accent" : "plain")],
     ["Made", (one) => el("span", { title: moment(one.created) }, ago(one.created)), "short"], ["Ends", (one) => (one.expires ? moment(one.expires) : "never"), "short"],
@@ -77,27 +77,27 @@ function keyTable(items, draw) {
 async function make(draw) {
   const name = el("input", { type: "text", required: true, maxlength: 100, placeholder: "backend" });
   const role = choice([["read", "read"], ["write", "write: also feedback and documents"], ["admin", "admin: also models, trainings and keys"]], access.level === "admin" && !key.get() ? "admin" : "write");
-  const days = el("input", { type: "number", min: 1, max: 36_500, placeholder: "no end" });
+  const days = el("input", { type: "number", min: 1, max: 36_500, placeholder: "never" });
   const made = await asked({
-    title: "Make a key", yes: "Make", says: key.get() ? null : "The first key must be an admin key without an end. From then on, every request needs one; this tab goes on with the new one.",
-    body: [field("Name", name), field("Role", role), field("Days until it ends", days)],
+    title: "Make a key", yes: "Make", says: key.get() ? null : "The first key must be an admin key that does not expire. After that, every request needs a key. This tab uses the new key.",
+    body: [field("Name", name), field("Role", role), field("Days until it expires", days)],
     work: () => post("admin/keys", { name: name.value, role: role.value, ...(days.value && { days: Number(days.value) }) }),
   });
   if (!made) return;
   if (!key.get() && made.role === "admin") key.set(made.secret);
   const secret = el("input", { type: "text", readonly: true, value: made.secret, onfocus: (event) => event.target.select() });
-  await asked({ title: `The secret of ${made.name}`, says: "Copy it now: it is shown this once.", yes: "I have copied it", body: field("Secret", secret), work: async () => true });
+  await asked({ title: `The secret of ${made.name}`, says: "Copy it now: it is shown only once.", yes: "I have copied it", body: field("Secret", secret), work: async () => true });
   await findAccess();
   await draw();
 }
 
 async function revoke(one, draw) {
-  const done = await asked({ title: `Revoke ${one.name}?`, says: "Whoever uses it is refused from the next request on.", yes: "Revoke", tone: "danger", work: () => del(`admin/keys/${one.id}`) });
+  const done = await asked({ title: `Revoke ${one.name}?`, says: "Requests with this key are refused from now on.", yes: "Revoke", tone: "danger", work: () => del(`admin/keys/${one.id}`) });
   if (done) { said("The key is revoked"); await draw(); }
 }
 
 function actTable(items) {
-  if (items.length === 0) return emptyState("Nothing was done yet", "Trainings, promotions, keys and deletions are noted here.");
+  if (items.length === 0) return emptyState("Nothing was done yet", "Trainings, promotions, keys and deletions will be listed here.");
   return table([["Act", (one) => one.act], ["About", (one) => el("span", { class: "quiet" }, Object.entries(one.about).map(([name, value]) => `${name} ${value}`).join(", "))],
     ["Who", (one) => one.who, "short"], ["Result", (one) => badge(one.result, one.result === "done" ? "good" : "warn"), "short"], ["When", (one) => ago(one.time), "number"]], items, { caption: "What operators did" });
 }

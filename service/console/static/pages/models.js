@@ -28,11 +28,11 @@ export async function show(root, { signal, every, args }) {
   };
   const order = button("Train now", () => orderTraining(watchJob), { tone: "primary", writes: true });
   fill(root,
-    el("div", { class: "page-head" }, el("div", null, el("h1", null, "Models"), el("p", { class: "quiet" }, "What serves, how it was judged, and the trainings that make the next one.")),
+    el("div", { class: "page-head" }, el("div", null, el("h1", null, "Models"), el("p", { class: "quiet" }, "Which models serve, how they were tested, and the trainings that make the next ones.")),
       el("div", { class: "actions" }, order)),
-    jobArea, card("Serving", { says: "One version of each strategy serves; lists are made of several." }, serving),
-    card("Versions", { says: "Each training publishes one; the gate decides whether it serves." }, versions),
-    el("div", { class: "grid" }, card("Trainings", { says: "The last ones; the newest first" }, jobs), scheduleCard(signal)),
+    jobArea, card("Serving", { says: "One version of each strategy serves. Several strategies together make a list." }, serving),
+    card("Versions", { says: "Each training makes a new version; a test, the gate, decides whether it serves." }, versions),
+    el("div", { class: "grid" }, card("Trainings", { says: "The latest trainings, the newest first" }, jobs), scheduleCard(signal)),
     card("Changes of what serves", { says: "Who, when and why" }, changes));
 
   async function refresh() {
@@ -53,14 +53,14 @@ function draw(area, make) {
 }
 
 async function orderTraining(watchJob) {
-  const model = choice([["", "All that are worth it (recommended)"], ...RECIPES.map((one) => [one, one])], "");
+  const model = choice([["", "All that make lists better (recommended)"], ...RECIPES.map((one) => [one, one])], "");
   const budget = el("input", { type: "number", min: 0, max: 3600, step: 1, placeholder: "as in the settings" });
   const unjudged = el("input", { type: "checkbox", name: "unjudged" });
   const job = await asked({
     title: "Train now", yes: "Train",
-    says: "A trainer takes the order as soon as it is free. What serves goes on until the new model has been judged.",
+    says: "The training begins as soon as a trainer is free. The present model serves until the new one has been tested.",
     body: [field("Model", model), field("Seconds for the search of settings", budget),
-      el("label", { class: "check" }, unjudged, " Let it serve even if too few users can judge it")],
+      el("label", { class: "check" }, unjudged, " Let the new model serve even if too few users can judge it")],
     work: () => post("retrain", { ...(model.value && { model: model.value }), ...(budget.value && { budget_s: Number(budget.value) }), ...(unjudged.checked && { promote_unjudged: true }) }),
   });
   if (job) watchJob(job.id);
@@ -68,7 +68,7 @@ async function orderTraining(watchJob) {
 
 function shownServing({ active, items, served, pinned }, refresh) {
   const strategies = Object.keys(active).sort();
-  if (strategies.length === 0) return emptyState("No trained model serves yet", "Lists come from predicted ratings, from what followed and from what is popular. A training begins by itself once there are enough events, or now with the button above.");
+  if (strategies.length === 0) return emptyState("No trained model serves yet", "The service makes lists from predicted ratings, from which item often follows which, and from popular items. A training begins by itself once there are enough events. The button above starts one now.");
   return table([
     ["Strategy", (one) => one.title ?? one.strategy],
     ["Version", (one) => [badge(one.short, "accent"), one.pinned && [" ", badge("pinned", "info")], one.fault && [" ", badge("could not be loaded", "bad")]]],
@@ -76,8 +76,8 @@ function shownServing({ active, items, served, pinned }, refresh) {
     ["ndcg@10", (one) => decimal(one.metrics?.["ndcg@10"], 3), "number"],
     ["", (one) => el("div", { class: "actions end-actions" },
       one.pinned ? button("Unpin", () => change("Unpinned", del(`models/${one.version}/pin`, { why: "console" }), refresh), { writes: true, label: `Unpin ${one.strategy}` })
-        : button("Pin", () => withReason("Pin this version", `No training replaces ${one.short} of ${one.strategy} until it is unpinned.`, "Pin", (why) => put(`models/${one.version}/pin`, { why }), refresh), { writes: true, label: `Pin ${one.strategy}` }),
-      button("Roll back", () => withReason("Roll back", `The version of ${one.strategy} that served before serves again. Repeated, it goes back further.`, "Roll back", (why) => post("models/rollback", { strategy: one.strategy, why }), refresh), { writes: true, label: `Roll back ${one.strategy}` })), "number"],
+        : button("Pin", () => withReason("Pin this version", `No training replaces ${one.short} of ${one.strategy} until you unpin it.`, "Pin", (why) => put(`models/${one.version}/pin`, { why }), refresh), { writes: true, label: `Pin ${one.strategy}` }),
+      button("Roll back", () => withReason("Roll back", `The previous version of ${one.strategy} serves again. Roll back again to go back further.`, "Roll back", (why) => post("models/rollback", { strategy: one.strategy, why }), refresh), { writes: true, label: `Roll back ${one.strategy}` })), "number"],
   ], strategies.map((strategy) => {
     const version = active[strategy];
     const model = items.find((one) => one.version === version);
@@ -95,7 +95,7 @@ function shownVersions({ items }, refresh) {
     ["ndcg@10", (one) => decimal(one.metrics["ndcg@10"], 3), "number"],
     ["Size", (one) => bytes(one.bytes), "number"],
     ["", (one) => (one.active ? badge("serves", "good")
-      : button("Promote", () => withReason("Let this version serve", `${one.short_version} becomes the model of ${one.strategy}, whatever the gate said.`, "Promote", (why) => post(`models/${one.version}/promote`, { why }), refresh), { writes: true, label: `Promote ${one.short_version}` })), "number"],
+      : button("Promote", () => withReason("Let this version serve", `${one.short_version} becomes the model of ${one.strategy}, whatever the gate decided.`, "Promote", (why) => post(`models/${one.version}/promote`, { why }), refresh), { writes: true, label: `Promote ${one.short_version}` })), "number"],
   ], items, { caption: "Versions of models" });
 }
 
@@ -105,9 +105,9 @@ function lead({ difference }) {
 }
 
 function shownJobs(items, watchJob) {
-  if (items.length === 0) return emptyState("No training yet", "Order one above.");
+  if (items.length === 0) return emptyState("No training yet", "Start one with the button above.");
   return table([
-    ["Training", (job) => [job.model ?? "all that are worth it", el("div", { class: "quiet" }, `${job.why} by ${job.who}`)]],
+    ["Training", (job) => [job.model ?? "all useful recipes", el("div", { class: "quiet" }, `${job.why} by ${job.who}`)]],
     ["State", (job) => [badge(job.status, JOB_TONES[job.status]), job.decision.outcome && [" ", badge(job.decision.outcome, TONES[job.decision.outcome])]]],
     ["When", (job) => ago(job.created), "short"],
     ["", (job) => button("Look", () => watchJob(job.id), { label: `Look at training ${job.id}` }), "number"],

@@ -66,12 +66,12 @@ function layout(areas) {
     area("problems"),
     area("figures", "div", { class: "figures" }),
     el("div", { class: "grid" },
-      card("Ingest", { says: "Events a second, since this page was opened" }, area("ingest")),
-      card("Lag", { says: "Milliseconds between an event and its being learned" }, area("lag")),
-      card("Errors of the online model", { says: "Mean error of its best expert over the last 1 000 ratings, in stars", actions: link("Experts", "#/experts", { class: "button" }) }, area("error")),
-      card("Impressions and clicks", { says: "Of lists whose rec_id came back with feedback" }, area("clicks")),
+      card("Ingest", { says: "Events a second since you opened this page" }, area("ingest")),
+      card("Lag", { says: "Milliseconds from the arrival of an event until it is learned" }, area("lag")),
+      card("Errors of the online model", { says: "Mean error of the best expert over the last 1 000 ratings, in stars", actions: link("Experts", "#/experts", { class: "button" }) }, area("error")),
+      card("Impressions and clicks", { says: "For lists whose rec_id came back with feedback" }, area("clicks")),
       card("Freshness", { says: "What the serving models know", actions: link("Models", "#/models", { class: "button" }) }, area("fresh")),
-      card("Memory by family", { says: "About how much each kind of data takes in the store" }, area("memory"))),
+      card("Memory by family", { says: "About how much memory each kind of data takes in the store" }, area("memory"))),
   ];
 }
 
@@ -117,8 +117,8 @@ const DRAW = {
 
   fresh({ models, schedule }) {
     const serving = models.items.filter((model) => model.active);
-    if (serving.length === 0) return emptyState("No trained model serves yet", "Until then lists come from predicted ratings, from what followed, and from what is popular.", mendButton({ text: "Train now", call: () => post("retrain", {}), done: "A training has been ordered", then: "#/models" }));
-    return [el("p", { class: "quiet" }, `${plural(schedule.new_events, "event")} came since the last training. Predicted ratings and new histories are fresh with every event.`),
+    if (serving.length === 0) return emptyState("No trained model serves yet", "Until then the service makes lists from predicted ratings, from which item often follows which, and from popular items.", mendButton({ text: "Train now", call: () => post("retrain", {}), done: "A training has been ordered", then: "#/models" }));
+    return [el("p", { class: "quiet" }, `${plural(schedule.new_events, "event")} came since the last training. Every event changes predicted ratings and histories at once.`),
       table([["Model", (model) => model.title], ["Version", (model) => badge(model.short_version)], ["Trained", (model) => ago(model.created), "number"]], serving, { caption: "Models that serve" })];
   },
 

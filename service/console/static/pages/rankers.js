@@ -15,7 +15,7 @@ const quality = new Kept();
 export async function show(root, { signal, every }) {
   const body = el("div", { class: "stack" }, loading());
   fill(root, el("div", { class: "page-head" }, el("div", null, el("h1", null, "Rankers"),
-    el("p", { class: "quiet" }, "Before an event is learned, every ranker makes a list for its user. The higher a ranker puts the item that the user took, the more weight it gets."))), body);
+    el("p", { class: "quiet" }, "Just before the service learns an event, every ranker makes a list for the user of the event. A ranker gets more weight if the item that the user took is near the top of its list."))), body);
   const refresh = async () => {
     try {
       const now = await get("rankers", {}, signal);
@@ -37,7 +37,7 @@ function note(now) {
   if (now.stack) gains.add(at, by(now.stack.added, (one) => one.ndcg_at_10));
 }
 
-const nothingYet = ({ reason }) => card(null, null, emptyState("Nothing was judged yet", reason ?? "Rankers are judged with every event that says what somebody wanted."));
+const nothingYet = ({ reason }) => card(null, null, emptyState("Nothing was judged yet", reason ?? "Rankers are judged with events that say what a user wanted."));
 
 const signals = (stack) => stack.weights.map(({ signal, weight }) => ({ name: signal, value: weight }));
 
@@ -45,11 +45,11 @@ const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
 
 function shown(now) {
   return [
-    card("Rankers", { says: `${count(now.judged)} events judged${now.passed_over ? `, ${count(now.passed_over)} came too fast` : ""}` }, rankerTable(now)),
+    card("Rankers", { says: `${count(now.judged)} events judged${now.passed_over ? `, ${count(now.passed_over)} came too fast to be used` : ""}` }, rankerTable(now)),
     el("div", { class: "grid" }, now.stack && [stackCard(now.stack), gainCard(now.stack)],
-      card("Ways to make a list", { says: "The stack, the fusion of lists and each ranker alone compete; their present weights" }, armTable(now.arms)),
-      card("Weights of the ways", { says: "Since this page was opened" }, lineChart(top(weights), { label: "Weights", formatX: clock, from: 0 })),
-      card("ndcg@10, prequential", { says: "Before each event was learned, over about the last 10 000" }, lineChart(top(quality), { label: "ndcg@10", formatX: clock, formatY: (y) => decimal(y, 3) }))),
+      card("Ways to make a list", { says: "The stack, the fusion of lists and each ranker alone compete. These are their present weights" }, armTable(now.arms)),
+      card("Weights of the ways to make a list", { says: "Since you opened this page" }, lineChart(top(weights), { label: "Weights", formatX: clock, from: 0 })),
+      card("ndcg@10", { says: "Measured just before each event was learned, over about the last 10 000 events" }, lineChart(top(quality), { label: "ndcg@10", formatX: clock, formatY: (y) => decimal(y, 3) }))),
   ];
 }
 
@@ -66,11 +66,11 @@ function rankerTable({ rankers, mixture }) {
 
 function armTable(arms) {
   return table([["Way", (one) => one.name], ["Weight", (one) => percent(one.weight), "number"], ["ndcg@10", (one) => decimal(one.ndcg_at_10, 3), "number"],
-    ["What serves leads by", (one) => (one.served_lead ? `${signed(one.served_lead.mean, 3)} (${signed(one.served_lead.low, 3)} to ${signed(one.served_lead.high, 3)})` : "–"), "number"]], arms, { caption: "Ways to make a list" });
+    ["Lead of the served lists", (one) => (one.served_lead ? `${signed(one.served_lead.mean, 3)} (${signed(one.served_lead.low, 3)} to ${signed(one.served_lead.high, 3)})` : "–"), "number"]], arms, { caption: "Ways to make a list" });
 }
 
 function gainCard({ added, events }) {
-  const says = `ndcg@10 that each ranker adds to the stack; ${count(events)} events learned`;
+  const says = `How much ndcg@10 each ranker adds to the stack, which has learned ${count(events)} events`;
   if (added.length === 0) return card("Gains", { says }, emptyState("Not measured yet", "The stack measures gains as people take items."));
   return card("Gains", { says }, barList(added.map((one) => ({ name: one.name, value: one.ndcg_at_10, text: signed(one.ndcg_at_10, 4) })), { label: "Gains" }),
     lineChart(top(gains), { label: "Gains", formatX: clock, formatY: (y) => decimal(y, 4) }));
@@ -78,6 +78,6 @@ function gainCard({ added, events }) {
 
 function stackCard(stack) {
   const rows = signals(stack).sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, 16);
-  return card("The stack", { says: "The learned weight of each signal: what a ranker, or the user's history, says of an item" },
+  return card("The stack", { says: "The learned weight of each signal. A signal is what a ranker, or the user's history, says about an item" },
     barList(rows.map(({ name, value }) => ({ name, value, text: signed(value) })), { label: "Weights of the stack" }));
 }

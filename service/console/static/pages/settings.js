@@ -14,10 +14,10 @@ export async function show(root, { signal }) {
   input.addEventListener("input", draw);
   changed.addEventListener("change", draw);
   fill(root, el("div", { class: "page-head" }, el("div", null, el("h1", null, "Settings"),
-    el("p", { class: "quiet" }, "As this process runs with them. They are set by flags, by HEDGEROW_* variables or in hedgerow.toml, before the start."))),
+    el("p", { class: "quiet" }, "These are the values in this process. Set them with flags, with HEDGEROW_* variables or in hedgerow.toml before you start the service."))),
   card("This console", null, el("p", { class: "quiet" }, "Names come from the feature ", el("code", null, TITLE), ", pictures from the feature ", el("code", null, PICTURE),
-    " (console_title and console_picture). Pictures are loaded from this host alone.")),
-  card(null, null, el("div", { class: "options" }, el("div", { class: "picker" }, icon("search"), input), el("label", { class: "check" }, changed, "Only what is not the default")),
+    " (console_title and console_picture). Pictures are loaded only from this host.")),
+  card(null, null, el("div", { class: "options" }, el("div", { class: "picker" }, icon("search"), input), el("label", { class: "check" }, changed, "Only changed settings")),
     live(() => get("settings", {}, signal), ({ settings }) => { all = settings; draw(); return list; }, signal)));
 }
 

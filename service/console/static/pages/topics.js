@@ -10,13 +10,13 @@ const SHOWN = 8;
 
 export async function show(root, { signal }) {
   fill(root, el("div", { class: "page-head" }, el("div", null, el("h1", null, "Topics"),
-    el("p", { class: "quiet" }, "Groups of items that the same people like, found in the vectors of a trained model and named by what is said of them."))),
+    el("p", { class: "quiet" }, "Groups of items that the same people like. They are found with a trained model, and named after the documents of their items."))),
   live(() => get("topics", {}, signal), shown, signal));
 }
 
 function shown({ topics, reason, strategy, short_version: version }) {
   if (topics.length === 0) return card(null, null, emptyState("There are no topics yet", reason, link("Models", "#/models", { class: "button primary" })));
-  return [el("p", { class: "quiet" }, `Made of ${strategy} `, badge(version ?? "")),
+  return [el("p", { class: "quiet" }, `Made from the model ${strategy} `, badge(version ?? "")),
     el("div", { class: "grid" }, topics.map((topic) => card(topic.name, { says: `${percent(topic.share)} of what people took · ${plural(topic.n_items, "item")}` },
       bar(topic.share / topics[0].share),
       el("ul", { class: "topic-items" }, topic.items.slice(0, SHOWN).map(({ item, strength }) => el("li", null,

@@ -20,7 +20,7 @@ const LENGTHS = [["5", "5 items"], ["10", "10 items"], ["20", "20 items"]];
 export async function show(root, { query, signal }) {
   const user = query.get("user") ?? sessionStorage.getItem(KEPT);
   const head = el("div", { class: "page-head" }, el("div", null, el("h1", null, "Try it"),
-    el("p", { class: "quiet" }, "Be somebody, rate a few items, and watch the list change with every star.")));
+    el("p", { class: "quiet" }, "Act as a user, rate a few items, and watch the list change with every rating.")));
   if (!user) return fill(root, head, firstChoice(signal));
   sessionStorage.setItem(KEPT, user);
   fill(root, head, loading());
@@ -47,7 +47,7 @@ const anybody = (signal) => button("Someone at random", async () => {
 
 function firstChoice(signal) {
   return el("section", { class: "card hero" }, el("h2", null, "Who are you?"),
-    el("p", null, "An invented user begins with nothing: rate three items and see how fast that changes. Or look through the eyes of somebody whom the service knows."),
+    el("p", null, "An invented user has no history: rate three items, and see how the list changes. You can also choose a user whom the service knows."),
     el("div", { class: "actions" }, invent(), anybody(signal)), userPicker({ label: "User", onpick: go, signal }));
 }
 
@@ -96,7 +96,7 @@ class Trial {
       const answer = await post("events", { user: this.user, item, rating }, { wait: "learned" });
       this.sequence = answer.sequence;
       const guess = answer.predictions?.[0];
-      said(guess ? `Learned. It had expected ${guess.rating.toFixed(1)} (${guess.low.toFixed(1)} to ${guess.high.toFixed(1)})` : "Learned");
+      said(guess ? `Learned. The predicted rating was ${guess.rating.toFixed(1)} (${guess.low.toFixed(1)} to ${guess.high.toFixed(1)})` : "Learned");
     } catch (error) {
       if (before === undefined) this.ratings.delete(item);
       else this.ratings.set(item, before);

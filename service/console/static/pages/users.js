@@ -24,7 +24,7 @@ async function showAll(root, { signal }) {
     rows.push(...page.items);
     return page.next_cursor;
   };
-  const shown = (next) => (rows.length === 0 ? emptyState("Nobody is known yet", "Feedback makes users known; features are optional.", link("Try it", "#/try", { class: "button primary" }))
+  const shown = (next) => (rows.length === 0 ? emptyState("Nobody is known yet", "A user becomes known with the first feedback. Features are optional.", link("Try it", "#/try", { class: "button primary" }))
     : [userTable(rows), next && el("div", { class: "actions" }, button("More", async () => fill(list, shown(await read(next)))))]);
   const list = live(() => read(null), shown, signal);
   fill(root, el("div", { class: "page-head" }, el("h1", null, "Users")),

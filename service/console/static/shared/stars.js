@@ -34,7 +34,7 @@ export function ratingInput(scale, label, value, onrate) {
 export function predicted(one, scale) {
   const [low, high] = scale.split(":").map(Number);
   const at = (x) => `${(100 * (x - low)) / (high - low)}%`;
-  return el("span", { class: "predicted", title: `Eight of ten ratings are expected between ${one.low.toFixed(1)} and ${one.high.toFixed(1)}` },
+  return el("span", { class: "predicted", title: `About eight of ten ratings are between ${one.low.toFixed(1)} and ${one.high.toFixed(1)}` },
     el("b", null, one.rating.toFixed(1)),
     el("span", { class: "range", "aria-hidden": "true" },
       el("span", { class: "range-fill", style: { left: at(one.low), right: `calc(100% - ${at(one.high)})` } }),

@@ -21,7 +21,7 @@ export async function editItem(item) {
       available_from: from.value || null, available_until: until.value || null,
     }),
   });
-  if (done) said("The item is saved; lists follow within a moment");
+  if (done) said("The item is saved; lists will use it in a moment");
   if (done && !item) location.hash = `#/items/${encodeURIComponent(id.value)}`;
   return done;
 }
@@ -49,7 +49,7 @@ export async function setHidden(item, hidden) {
 export async function deleteItem(item) {
   const done = await asked({
     title: "Delete this item?", yes: "Delete", tone: "danger",
-    says: "Its document, what was learned of it and its events in every history are deleted. This cannot be taken back; to keep it out of lists only, hide it.",
+    says: "This deletes its document, what was learned about it, and its events in every history. It cannot be undone. To keep the item out of lists only, hide it.",
     work: () => del(`items/${segment(item.item)}`),
   });
   if (done) { said("The item is deleted"); location.hash = "#/items"; }

@@ -41,21 +41,21 @@ function neighbours(id, signal) {
   let model = "";
   const box = live(() => get(`items/${segment(id)}/similar`, { k: NEIGHBOURS, fields: FIELDS, model }, signal), (slate) => {
     remember(slate.items);
-    if (slate.items.length === 0) return emptyState("Nothing is like it yet", slate.reason ?? "Neighbours come with the first events.");
+    if (slate.items.length === 0) return emptyState("No similar items yet", slate.reason ?? "Similar items are known after the first events.");
     return [el("p", { class: "quiet" }, badge(slate.title, "accent"), slate.reason && ` ${slate.reason}`), table([
       ["Item", ({ item, fields }) => el("span", { class: "named" }, picture(fields, fields.categories, item), el("a", { class: "title", href: `#/items/${encodeURIComponent(item)}` }, titleOf(fields, item)))],
       ["Likeness", ({ score }) => decimal(score, 3), "number"]], slate.items, { caption: "Neighbours" })];
   }, signal);
   const select = choice([["", "Best for this item"], ...MODELS.map((one) => [one, one])], "", (to) => { model = to; box.refresh(); });
   select.setAttribute("aria-label", "Model of the neighbours");
-  return card("Neighbours", { says: "Liked by the people who like this one", actions: select }, box);
+  return card("Neighbours", { says: "Items that are liked by the people who like this item", actions: select }, box);
 }
 
 function audience(id, signal) {
   const box = el("div", null, emptyState("Who would like it?", "Users are compared by their features. This needs a trained `exmlds` model.", button("Find out", async () => {
     const found = await post("items/audience", { item: id, k: PEOPLE }, {}, signal);
     fill(box, found.users.length === 0 ? emptyState("Nobody is found", found.reason) : [
-      el("p", { class: "quiet" }, `${count(found.considered)} users compared; the item is known by ${found.known_by}`), table([
+      el("p", { class: "quiet" }, `${count(found.considered)} users compared, by the ${found.known_by} of the item`), table([
         ["User", ({ user }) => link(user, `#/users/${encodeURIComponent(user)}`)], ["Because of", ({ because }) => el("span", { class: "quiet" }, because.map(({ feature }) => feature).join(", "))],
         ["Score", ({ score }) => decimal(score, 3), "number"]], found.users, { caption: "Audience" })]);
   }, { iconName: "users" })));

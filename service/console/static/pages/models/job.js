@@ -44,7 +44,7 @@ function shown(job, dismiss) {
   const ended = hasEnded(job);
   return [
     el("header", { class: "card-head" },
-      el("div", null, el("h2", null, `Training of ${job.model ?? "all that are worth it"} `, badge(job.status, TONES[job.status])),
+      el("div", null, el("h2", null, `Training of ${job.model ?? "all useful recipes"} `, badge(job.status, TONES[job.status])),
         el("p", { class: "quiet" }, `Ordered ${ago(job.created)} by ${job.who}, ${job.budget_s} s for the search`)),
       ended ? button("Close", dismiss, {}) : button("Cancel", () => del(`jobs/${job.id}`), { tone: "danger", writes: true })),
     !ended && [el("div", { class: "progress-line", role: "progressbar", "aria-label": "Progress", "aria-valuenow": Math.round(100 * job.progress), "aria-valuemin": 0, "aria-valuemax": 100 }, bar(job.progress), el("b", null, percent(job.progress, 0))),

@@ -23,7 +23,7 @@ export function historyCard(trial) {
     }
   };
   const shownEvents = (items, more) => {
-    if (items.length === 0) return emptyState("No history yet", "The list shows what suits most people. Rate something.");
+    if (items.length === 0) return emptyState("No history yet", "So the list shows what most people like. Rate something.");
     const row = ({ item, kind, rating, timestamp }) => el("li", null, el("span", { class: "title" }, itemName(item)),
       el("span", { class: "quiet" }, rating === null ? kind : `★ ${rating}`), el("span", { class: "quiet" }, ago(timestamp)),
       button(null, async () => {
@@ -40,6 +40,6 @@ export function historyCard(trial) {
 
 function shownTopics({ topics }) {
   if (!topics.length) return null;
-  return el("div", { class: "made-of" }, el("h3", null, "What you are made of"), topics.slice(0, 4).map((topic) => el("div", { class: "made-row" },
+  return el("div", { class: "made-of" }, el("h3", null, "Topics in your history"), topics.slice(0, 4).map((topic) => el("div", { class: "made-row" },
     el("span", null, topic.name), bar(topic.share), el("span", { class: "quiet" }, percent(topic.share, 0)))));
 }

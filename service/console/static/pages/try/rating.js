@@ -27,7 +27,7 @@ export function rateCard(trial) {
   };
   const draw = () => {
     if (shown.length === 0) {
-      fill(list, emptyState("There is nothing to rate here", input.value ? "Search for something else." : "Send items with POST /v1/items or `hedgerow import --items`; feedback alone makes items known too."));
+      fill(list, emptyState("There is nothing to rate here", input.value ? "Search for something else." : "Send items with POST /v1/items or `hedgerow import --items`; an item also becomes known by feedback on it."));
       return;
     }
     fill(list, shown.map((one) => rateRow(trial, one)));

@@ -36,9 +36,9 @@ export function slateCard(trial, model, models, onmodel) {
 }
 
 const KINDS = {
-  probability: "scores are the chance that this is taken next",
+  probability: "a score is the probability that you take this item next",
   stars: "scores are predicted ratings",
-  likeness: "scores say how alike things are",
+  likeness: "scores say how similar items are",
 };
 
 async function guessed(trial, items) {

@@ -16,17 +16,17 @@ export async function showUser(root, id, { signal }) {
   const area = (where, params, show) => live(() => get(`${path}${where}`, params, signal), show, signal);
   fill(root,
     el("div", { class: "page-head" }, el("div", null, link("← Users", "#/users"), el("h1", null, id)), actions(id, path)),
-    card("What was said", { says: "Features and links of the document" }, area("", {}, document)),
+    card("Document", { says: "Features and links of the user" }, area("", {}, document)),
     el("div", { class: "grid" },
       card("Their list", { actions: link("Try as this user", `#/try?user=${encodeURIComponent(id)}`, { class: "button" }) }, area("/recommendations", { k: LIST, fields: FIELDS, explain: true }, list)),
-      card("History", { says: "What was learned and kept, the newest first" }, area("/ratings", { limit: EVENTS }, history)),
-      card("Made of", { says: "Topics in what they took" }, area("/topics", {}, topics)),
-      card("Similar users", { says: "With a similar history" }, area("/similar", { k: LIST }, similar))));
+      card("History", { says: "Events that were learned, the newest first" }, area("/ratings", { limit: EVENTS }, history)),
+      card("Topics", { says: "Topics of the items that the user took" }, area("/topics", {}, topics)),
+      card("Similar users", { says: "Users with a similar history" }, area("/similar", { k: LIST }, similar))));
 }
 
 function actions(id, path) {
   return el("div", { class: "actions" },
-    button("Export", () => download(id, path), { writes: true, title: "All that is known of this user" }),
+    button("Export", () => download(id, path), { writes: true, title: "Everything that is known about this user" }),
     button("Merge", () => merge(id, path), { writes: true }),
     button("Delete", () => erase(id, path), { writes: true, tone: "danger" }));
 }
@@ -46,9 +46,9 @@ function list(slate) {
 }
 
 function history({ items, next_cursor: more }) {
-  if (items.length === 0) return emptyState("No history", "Nothing of this user was learned, or all of it was deleted.");
+  if (items.length === 0) return emptyState("No history", "No event of this user was learned, or all were deleted.");
   return [el("ul", { class: "events long", tabindex: 0, "aria-label": "Events" }, items.map(({ item, kind, rating, timestamp }) => el("li", null, el("span", { class: "title" }, itemName(item)),
-    el("span", { class: "quiet" }, rating === null ? kind : `★ ${rating}`), el("span", { class: "quiet" }, ago(timestamp))))), more && el("p", { class: "quiet" }, `The newest ${count(items.length)}; Export has all.`)];
+    el("span", { class: "quiet" }, rating === null ? kind : `★ ${rating}`), el("span", { class: "quiet" }, ago(timestamp))))), more && el("p", { class: "quiet" }, `The newest ${count(items.length)}; Export gives all.`)];
 }
 
 function topics({ topics: all, reason }) {
@@ -70,12 +70,12 @@ async function download(id, path) {
 
 async function merge(id, path) {
   const source = el("input", { type: "text", required: true, maxlength: 256 });
-  const done = await asked({ title: `Merge somebody into ${id}`, says: "The other user's events become this user's; the other user then no longer exists. This cannot be taken back.", yes: "Merge", tone: "danger",
+  const done = await asked({ title: `Merge somebody into ${id}`, says: "The events of the other user become events of this user; the other user then no longer exists. This cannot be undone.", yes: "Merge", tone: "danger",
     body: field("The other user", source), work: () => post(`${path}/merge`, { source: source.value }) });
   if (done) { said("The users are merged"); location.reload(); }
 }
 
 async function erase(id, path) {
-  const done = await asked({ title: `Delete ${id}?`, says: "Document, history and what the experts learned of this user are deleted. This cannot be taken back.", yes: "Delete", tone: "danger", work: () => del(path) });
+  const done = await asked({ title: `Delete ${id}?`, says: "This deletes the document, the history, and what the experts learned about this user. It cannot be undone.", yes: "Delete", tone: "danger", work: () => del(path) });
   if (done) { said("The user is deleted"); location.hash = "#/users"; }
 }
