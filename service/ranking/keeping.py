@@ -31,7 +31,7 @@ class Basis(Struct, frozen=True):
     number: int
     """Another one for each lineup."""
     models: str
-    """Changes with the models that rank."""
+    """Changes with the models that rank, and when a stack comes or goes."""
     later: int = 0
     """Changes with the documents of items that came after the training."""
     n_events: int = 0

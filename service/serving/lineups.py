@@ -135,12 +135,14 @@ class Lineups:
         _, weights, records, later, folded, *states = self._made_of
         trained = (self._trained(model, later) for model in active.models.values())
         rankers = [folded.with_folded(ranker) for ranker in trained]
-        others = rankers_of(states, partition)
+        others, judged = rankers_of(states, partition), arms(records, partition)
+        # a list of the fusion ends when there is a stack: its scores are something else
+        models = _versions(active) + " stack" * (judged.logit is not None)
         return Lineup(
             [*rankers, *others],
             weights,
-            arms(records, partition),
-            basis=Basis(self._number, _versions(active), self._of_later, _n_events(others)),
+            judged,
+            basis=Basis(self._number, models, self._of_later, _n_events(others)),
             of_users=partition is not None,
         )
 

@@ -10,7 +10,13 @@ from redis import Redis
 from core.batch.snapshot import of_objective
 from service.settings import Settings
 from service.store.keys import PartitionKeys
-from service.store.models.mixture import ArmRecord, MixtureRecord, StackRecord, write_mixture
+from service.store.models.mixture import (
+    ArmRecord,
+    MixtureRecord,
+    RankerRecord,
+    StackRecord,
+    write_mixture,
+)
 from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from tests.api import Api, learning
@@ -21,6 +27,8 @@ N = 60
 PATH = "/v1/users/ada/recommendations"
 NAMES = ("fbgd: score", "popular: log score")
 STACK = StackRecord(NAMES, (0.0, 0.0), (1.0, 1.0), ((2.0, 0.1, 0.0), (0.4, 0.0, 0.0)), (2.0, 1.0))
+ARMS = {"stack": ArmRecord(0.9), "fusion": ArmRecord(0.1)}
+JUDGED = MixtureRecord(1, 400, 0, {}, stack=STACK, arms=ARMS)
 
 
 def settings_of(namespace: str, folder: Path, **more: Any) -> Settings:
@@ -60,9 +68,7 @@ def judged_shop(redis_url: str, client: Redis, namespace: str, tmp_path: Path) -
 
         wait_until(published)
     promote(client, namespace, 0)
-    arms = {"stack": ArmRecord(0.9), "fusion": ArmRecord(0.1)}
-    record = MixtureRecord(1, 400, 0, {}, stack=STACK, arms=arms)
-    write_mixture(client, PartitionKeys(namespace, 0), record)
+    write_mixture(client, PartitionKeys(namespace, 0), JUDGED)
 
 
 def ready(api: Api) -> None:
@@ -94,3 +100,19 @@ def test_the_first_list_after_a_promotion_was_made_before_it(
         ready(other)
         anew = other("GET", PATH).json()
         assert after["items"] == anew["items"] != before["items"]
+
+
+@pytest.mark.usefixtures("judged_shop")
+def test_a_stack_answers_as_soon_as_it_has_weights(
+    redis_url: str, client: Redis, namespace: str, tmp_path: Path
+) -> None:
+    keys = PartitionKeys(namespace, 0)
+    weight = {name: RankerRecord(0.5, name, 400, 0.2, 0.2) for name in ("fbgd", "online")}
+    write_mixture(client, keys, MixtureRecord(1, 400, 0, weight))
+    with Api(settings_of(namespace, tmp_path), redis_url) as api:
+        ready(api)
+        assert api("GET", PATH).json()["score_kind"] == "rank_sum"
+        assert api.runtime.recommender._users._entries["ada"].answers
+        write_mixture(client, keys, JUDGED)
+        ready(api)
+        assert api("GET", PATH).json()["score_kind"] == "probability"
