@@ -51,8 +51,9 @@ class OfModel(Answer):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def short_version(self) -> str | None:
-        """The first 12 characters of `model_version`, which click-through shows and which "
-        "are accepted instead of the version; null without a trained or online model."""
+        """The first 12 characters of `model_version`. Click-through shows them, and every request
+        accepts them instead of the version. Null without a trained or online model.
+        """
         return model_prefix(self.model_version or "") or None
 
 

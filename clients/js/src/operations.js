@@ -511,7 +511,7 @@ export class Operations {
 
   /**
    * The version that served before serves again; if you repeat the request, the version before
-   * that.  409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
+   * that. 409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
    *
    * @param {types.RollBack | null} [body]
    * @returns {Promise<types.Model>}

@@ -86,8 +86,8 @@ export interface AudienceAnswer {
   /** Why the list is empty. */
   reason: string | null;
   /**
-   * The first 12 characters of `model_version`, which click-through shows and which "
-   * "are accepted instead of the version; null without a trained or online model.
+   * The first 12 characters of `model_version`. Click-through shows them, and every request
+   * accepts them instead of the version. Null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy of the model. */
@@ -527,8 +527,8 @@ export interface Experts {
   /** The last event that is learned. */
   seen_through: string;
   /**
-   * The first 12 characters of `model_version`, which click-through shows and which "
-   * "are accepted instead of the version; null without a trained or online model.
+   * The first 12 characters of `model_version`. Click-through shows them, and every request
+   * accepts them instead of the version. Null without a trained or online model.
    */
   short_version: string | null;
 }
@@ -1027,8 +1027,8 @@ export interface OrdinalPrediction {
   /** The last event that the answer reflects. */
   seen_through: string;
   /**
-   * The first 12 characters of `model_version`, which click-through shows and which "
-   * "are accepted instead of the version; null without a trained or online model.
+   * The first 12 characters of `model_version`. Click-through shows them, and every request
+   * accepts them instead of the version. Null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy that predicts. */
@@ -1128,8 +1128,8 @@ export interface Prediction {
   /** The last event that the answer reflects. */
   seen_through: string;
   /**
-   * The first 12 characters of `model_version`, which click-through shows and which "
-   * "are accepted instead of the version; null without a trained or online model.
+   * The first 12 characters of `model_version`. Click-through shows them, and every request
+   * accepts them instead of the version. Null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy that predicts. */
@@ -1251,8 +1251,8 @@ export interface Ranker {
   /** The mean ndcg@10 of its lists; null before the first judgement. */
   ndcg_at_10: number | null;
   /**
-   * The first 12 characters of `model_version`, which click-through shows and which "
-   * "are accepted instead of the version; null without a trained or online model.
+   * The first 12 characters of `model_version`. Click-through shows them, and every request
+   * accepts them instead of the version. Null without a trained or online model.
    */
   short_version: string | null;
   /** Its name for people. */
@@ -1773,8 +1773,8 @@ export interface Topics {
   /** Why there are none; otherwise null. */
   reason: string | null;
   /**
-   * The first 12 characters of `model_version`, which click-through shows and which "
-   * "are accepted instead of the version; null without a trained or online model.
+   * The first 12 characters of `model_version`. Click-through shows them, and every request
+   * accepts them instead of the version. Null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy of the model. */
@@ -1948,8 +1948,8 @@ export interface UserTopics {
   /** The last event of the user that the answer reflects. */
   seen_through: string;
   /**
-   * The first 12 characters of `model_version`, which click-through shows and which "
-   * "are accepted instead of the version; null without a trained or online model.
+   * The first 12 characters of `model_version`. Click-through shows them, and every request
+   * accepts them instead of the version. Null without a trained or online model.
    */
   short_version: string | null;
   /** The strategy of the model. */

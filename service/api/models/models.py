@@ -95,7 +95,7 @@ async def list_model_changes(
 )
 async def roll_back_model(runtime: Runtime, caller: Caller, body: RollBackInput = None) -> Model:
     """The version that served before serves again; if you repeat the request, the version before
-    that.  409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
+    that. 409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
     """
     order = body or RollBack()
     return await asyncio.to_thread(_rolled_back, runtime.registry, order, caller)

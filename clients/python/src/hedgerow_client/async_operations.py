@@ -552,7 +552,7 @@ class AsyncOperations(ABC):
 
     async def roll_back_model(self, body: types.RollBack | None = None) -> types.Model:
         """The version that served before serves again; if you repeat the request, the version
-        before that.  409 `no_earlier_version` if none is left, 409 `model_pinned` if the
+        before that. 409 `no_earlier_version` if none is left, 409 `model_pinned` if the
         active one is pinned.
         """
         answer: types.Model = await self.call(

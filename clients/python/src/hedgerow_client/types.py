@@ -109,8 +109,8 @@ class AudienceAnswer(TypedDict):
     reason: str | None
     """Why the list is empty."""
     short_version: str | None
-    """The first 12 characters of `model_version`, which click-through shows and which " "are
-    accepted instead of the version; null without a trained or online model.
+    """The first 12 characters of `model_version`. Click-through shows them, and every request
+    accepts them instead of the version. Null without a trained or online model.
     """
     strategy: Literal["exmlds"] | None
     """The strategy of the model."""
@@ -602,8 +602,8 @@ class Experts(TypedDict):
     seen_through: str
     """The last event that is learned."""
     short_version: str | None
-    """The first 12 characters of `model_version`, which click-through shows and which " "are
-    accepted instead of the version; null without a trained or online model.
+    """The first 12 characters of `model_version`. Click-through shows them, and every request
+    accepts them instead of the version. Null without a trained or online model.
     """
 
 
@@ -1134,8 +1134,8 @@ class OrdinalPrediction(TypedDict):
     seen_through: str
     """The last event that the answer reflects."""
     short_version: str | None
-    """The first 12 characters of `model_version`, which click-through shows and which " "are
-    accepted instead of the version; null without a trained or online model.
+    """The first 12 characters of `model_version`. Click-through shows them, and every request
+    accepts them instead of the version. Null without a trained or online model.
     """
     strategy: Literal["ordinal"]
     """The strategy that predicts."""
@@ -1240,8 +1240,8 @@ class Prediction(TypedDict):
     seen_through: str
     """The last event that the answer reflects."""
     short_version: str | None
-    """The first 12 characters of `model_version`, which click-through shows and which " "are
-    accepted instead of the version; null without a trained or online model.
+    """The first 12 characters of `model_version`. Click-through shows them, and every request
+    accepts them instead of the version. Null without a trained or online model.
     """
     strategy: Literal["online"]
     """The strategy that predicts."""
@@ -1442,8 +1442,8 @@ class Ranker(TypedDict):
     ndcg_at_10: float | None
     """The mean ndcg@10 of its lists; null before the first judgement."""
     short_version: str | None
-    """The first 12 characters of `model_version`, which click-through shows and which " "are
-    accepted instead of the version; null without a trained or online model.
+    """The first 12 characters of `model_version`. Click-through shows them, and every request
+    accepts them instead of the version. Null without a trained or online model.
     """
     title: str
     """Its name for people."""
@@ -2071,8 +2071,8 @@ class Topics(TypedDict):
     reason: str | None
     """Why there are none; otherwise null."""
     short_version: str | None
-    """The first 12 characters of `model_version`, which click-through shows and which " "are
-    accepted instead of the version; null without a trained or online model.
+    """The first 12 characters of `model_version`. Click-through shows them, and every request
+    accepts them instead of the version. Null without a trained or online model.
     """
     strategy: (
         Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"]
@@ -2254,8 +2254,8 @@ class UserTopics(TypedDict):
     seen_through: str
     """The last event of the user that the answer reflects."""
     short_version: str | None
-    """The first 12 characters of `model_version`, which click-through shows and which " "are
-    accepted instead of the version; null without a trained or online model.
+    """The first 12 characters of `model_version`. Click-through shows them, and every request
+    accepts them instead of the version. Null without a trained or online model.
     """
     strategy: (
         Literal["fbgd", "ocmf", "exmlds", "ordinal", "sequence", "neighbours", "content", "here"]
