@@ -118,6 +118,9 @@ def test_a_mixed_slate_is_what_a_plain_reading_gives(
     found = [(pick.item, pick.strategy) for pick in made.picks]
     assert found == whole[offset : offset + k]
     assert list(made.skipped) == [item for item, _ in whole[:offset]]
+    if made.score_kind == "rank_sum":
+        scores = [pick.score for pick in made.picks]
+        assert scores == sorted(scores, reverse=True)
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 80), share=st.floats(0.01, 1.0))
