@@ -36,6 +36,7 @@ EVENTS = {
     "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",
     "experiment_stopped": "an arm of an experiment lost more than its guardrail allows",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
+    "ingest_partitions": "Kafka gave partitions to this `hedgerow ingest`, or took them away",
     "ingest_started": "`hedgerow ingest` reads its stream",
     "ingest_waits": "the broker or the service is away; `hedgerow ingest` tries again",
     "kernels_loaded": "an api process has loaded its compiled kernels and can predict and rank",

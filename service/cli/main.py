@@ -37,10 +37,10 @@ COMMANDS = {
     ),
     "ingest": (
         "service.cli.clients.ingest",
-        "Bring messages of NATS JetStream to a running service.",
+        "Bring messages of NATS, Kafka or Redis to a running service.",
     ),
     "retrain": ("service.cli.clients.retrain", "Train ranking models in a running service."),
-    "export": ("service.cli.operators.export", "Write all histories as NDJSON or CSV."),
+    "export": ("service.cli.operators.export", "Write all histories or documents to files."),
     "eval": ("service.cli.eval.main", "Evaluate models on data sets in files."),
     "bench": ("service.cli.running.bench", "Measure the speed of the service on this machine."),
     "models": ("service.cli.operators.models", "List trained models, and choose which ones serve."),

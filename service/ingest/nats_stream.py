@@ -6,14 +6,13 @@ may be without an acknowledgement.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -24,11 +23,12 @@ from nats.js.errors import APIError, NotFoundError, ServiceUnavailableError
 
 from service.errors import Misconfigured
 from service.ingest.sending import Answer, Message
+from service.ingest.source import dead_letter, said
 from service.telemetry import logger
 
 LOOK_S = 1.0
 """Seconds that NATS waits for the first message of a batch."""
-REASON_LENGTH = 500
+HEADER_LENGTH = 500
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,21 @@ class NatsOptions:
     ack_wait_s: float = 30.0
     dead_subject: str = "hedgerow.dead-letters"
     credentials: Path | None = None
+
+
+class NatsSource:
+    """A stream of JetStream."""
+
+    name = "NATS"
+    away: tuple[type[Exception], ...] = (Error, OSError)
+
+    def __init__(self, options: NatsOptions) -> None:
+        self._options = options
+        self.about: Mapping[str, str] = {"stream": options.stream, "durable": options.durable}
+
+    def opened(self) -> AbstractAsyncContextManager["NatsStream"]:
+        """Wait for NATS; raise Misconfigured if the stream or the consumer cannot be used."""
+        return _opened(self._options)
 
 
 class NatsStream:
@@ -91,11 +106,14 @@ class NatsStream:
             for message in messages:
                 await message.in_progress()
 
-    async def finish(self, delivered: Msg, answer: Answer) -> bool:
-        """Acknowledge a message, after one that is not stored whole was set aside.
+    async def finish(self, answered: Sequence[tuple[Msg, Answer]]) -> AsyncIterator[Answer]:
+        """Acknowledge messages; one whose dead letter is refused comes again."""
+        # what is stored comes first: it does not wait for a dead letter that cannot be published
+        for delivered, answer in sorted(answered, key=_is_set_aside):
+            if await self._finish(delivered, answer):
+                yield answer
 
-        False: the dead letter was refused, and the message comes again.
-        """
+    async def _finish(self, delivered: Msg, answer: Answer) -> bool:
         if not answer.is_whole:
             try:
                 await self._set_aside(delivered, answer)
@@ -107,28 +125,29 @@ class NatsStream:
         return True
 
     async def _set_aside(self, delivered: Msg, answer: Answer) -> None:
-        code = answer.code or "rows_rejected"
-        detail = answer.detail or "; ".join(f"row {r.index}: {r.detail}" for r in answer.rejected)
-        where = self.message(delivered).id
+        message = self.message(delivered)
+        letter = dead_letter(message, answer)
         headers = {
-            "Nats-Msg-Id": where,
-            "Hedgerow-Code": code,
-            "Hedgerow-Reason": _plain(detail),
+            "Nats-Msg-Id": message.id,
+            "Hedgerow-Code": letter.code,
+            "Hedgerow-Reason": _plain(letter.reason),
             "Hedgerow-Subject": _plain(delivered.subject),
         }
-        body = delivered.data if answer.code else _rows(delivered.data, answer)
+        body = letter.body
         room = self._client.max_payload - _size(headers)
         if len(body) > room:
             # NATS would end the connection
             headers["Hedgerow-Length"] = str(len(body))
             body = body[: max(0, self._client.max_payload - _size(headers))]
         await self._jetstream.publish(self._options.dead_subject, body, headers=headers)
-        logger().warning("message_set_aside", message=where, code=code)
+
+
+def _is_set_aside(answered: tuple[Msg, Answer]) -> bool:
+    return not answered[1].is_whole
 
 
 @asynccontextmanager
-async def nats_stream(options: NatsOptions) -> AsyncIterator[NatsStream]:
-    """Wait for NATS; raise Misconfigured if the stream or the consumer cannot be used."""
+async def _opened(options: NatsOptions) -> AsyncIterator[NatsStream]:
     client = await _connected(options)
     try:
         jetstream = client.jetstream()
@@ -222,20 +241,9 @@ async def _dead_letters(jetstream: Any, options: NatsOptions) -> None:
         )
 
 
-def said(error: Exception) -> str:
-    """Return what an error says, or its name: some of the library say nothing."""
-    return str(error) or type(error).__name__
-
-
 def _plain(text: str) -> str:
     """Return a text as a header can hold it."""
-    return text.encode("ascii", "backslashreplace").decode().replace("\n", " ")[:REASON_LENGTH]
-
-
-def _rows(body: bytes, answer: Answer) -> bytes:
-    """Return the rows that were rejected: the others are stored, and would count again."""
-    rows = msgspec.json.decode(body, type=list[msgspec.Raw])
-    return b"[" + b",".join(bytes(rows[r.index]) for r in answer.rejected) + b"]"
+    return text.encode("ascii", "backslashreplace").decode().replace("\n", " ")[:HEADER_LENGTH]
 
 
 def _size(headers: dict[str, str]) -> int:

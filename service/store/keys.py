@@ -348,6 +348,18 @@ class PartitionKeys:
         return self._key("dedupe-lists")
 
     @property
+    def inbox(self) -> str:
+        """stream {event: JSON} (programs of others; `hedgerow ingest --inbox` removes what the api
+        has stored, see store/inbox.py). {event: {"user":"ada","item":"heat","kind":"view"}}."""
+        return self._key("inbox")
+
+    @property
+    def inbox_refused(self) -> str:
+        """stream, capped (store/inbox.py): what of the inbox could not be accepted, and why.
+        {entry: 1794999600000-0, code: out_of_scale, reason: ..., event: ...}."""
+        return self._key("inbox-refused")
+
+    @property
     def dead(self) -> str:
         """stream, ids = sequences of their last events (commit): {f: first sequence, r:
         reason, d: packed entry} of the log, which could not be learned, see log/dead_letters.py."""

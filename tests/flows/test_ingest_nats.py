@@ -1,7 +1,6 @@
 """Messages of NATS count once, through kills of the process that brings them."""
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from nats.js import JetStreamContext
 from service.settings import Settings
 from service.store.connection import connect
 from tests.api import learning, served
+from tests.flows.broker_messages import BAD, message
 from tests.flows.recorded import recorded
 from tests.flows.roles import Role
 from tests.nats_server import NatsServer, needs_nats
@@ -22,15 +22,6 @@ from tests.server import wait_until
 from tests.service.running import hedgerow
 
 pytestmark = [pytest.mark.flow, needs_nats]
-
-Pair = tuple[str, str]
-BAD = {
-    b"{": "malformed_json",
-    b'{"user": "a", "item": "b", "rating": 9}': "out_of_scale",
-    b'[{"user": "a", "kind": "view"}]': "nothing_accepted",
-    b'{"user": "a", "item": "b", "kind": "view"}, "id": "forged"': "malformed_json",
-    b'"' + b"x" * 300_000 + b'"': "too_large",
-}
 
 
 @pytest.fixture
@@ -83,11 +74,6 @@ def dead_letters(broker: NatsServer) -> list[tuple[bytes, str, str]]:
 
     letters: list[tuple[bytes, str, str]] = with_nats(broker, act)
     return letters
-
-
-def message(n: int) -> tuple[Pair, bytes]:
-    pair = f"u{n % 97}", f"i{n // 97 % 2000}"
-    return pair, json.dumps({"user": pair[0], "item": pair[1], "kind": "view"}).encode()
 
 
 @pytest.mark.parametrize(
