@@ -144,3 +144,24 @@ def test_a_blend_orders_by_both_scores_each_of_mean_0_and_variance_1(
         assert abs(pick.score - score[pick.item]) < 1e-3
     ordered = [score[pick.item] for pick in made.picks]
     assert all(ahead > behind - 1e-3 for ahead, behind in pairwise(ordered))
+
+
+def test_popular_items_that_fill_up_a_fusion_have_the_score_0() -> None:
+    own = np.array([0], np.int32)
+    ones = np.ones(1, np.float32)
+    weight = {"fbgd": 0.5, "ocmf": 0.5, "popular": 0.0, "trending": 0.0}
+    made = slate(
+        lineup(
+            fold_in(4, 1),
+            fold_in(4, 2, "ocmf"),
+            popular=[*range(30)],
+            weights=Weights(weight, {0: weight}),
+        ),
+        Asker(Preferences(own, ones, ones, own)),
+        Pool(np.ones(30, bool), own),
+        Wanted(10),
+        no_categories,
+    )
+    assert made.score_kind == "rank_sum"
+    assert [pick.strategy for pick in made.picks[3:]] == ["popular"] * 7
+    assert [pick.score > 0.0 for pick in made.picks] == [True] * 3 + [False] * 7
