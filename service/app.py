@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.api import audit, experiments, keys, metrics, operations
+from service.api import alarms, audit, experiments, keys, metrics, operations, webhooks
 from service.api import settings as settings_routes
 from service.api.catalogue import bulk, categories, user_export
 from service.api.catalogue import documents as catalogue
@@ -44,9 +44,10 @@ from service.http.raw_router import RawRouter
 from service.http.sites import Sites
 from service.http.sockets.edge import SocketEdge
 from service.http.sockets.room import SocketRoom
-from service.metrics.catalogue import KEPT_ANSWERS, TRAININGS
+from service.metrics.catalogue import KEPT_ANSWERS, TRAININGS, WEBHOOK_DELIVERIES
 from service.metrics.meters import Meters
 from service.runtime.api import ApiRuntime
+from service.serving.webhooks.sender import OUTCOMES
 from service.settings import Settings
 from service.telemetry import logger
 
@@ -76,6 +77,8 @@ ROUTERS = (
     rankers.router,
     experiments.router,
     operations.router,
+    alarms.router,
+    webhooks.router,
     metrics.router,
     settings_routes.router,
     click_through.router,
@@ -143,6 +146,8 @@ def create_app(
             )
             runtime.watch.tell(app.state.key_check)
             runtime.jobs.records.on_buried = app.state.meters.count(TRAININGS, "failed").add
+            tries = {one: app.state.meters.count(WEBHOOK_DELIVERIES, one) for one in OUTCOMES}
+            runtime.webhooks.on_outcome = lambda outcome: tries[outcome].add()
             read, most = runtime.jobs.records.record, settings.limits.watchers
             app.state.watched_jobs = WatchedJobs(read, app.state.stopping, most)
             counts = EventCounts(app.state.meters)

@@ -6,6 +6,7 @@ ServiceError (status, code, retry_after_s)
 ├── InvalidSchedule 422       a condition that cannot be read
 ├── InvalidTraining 422       an unknown model, or a setting that the model does not have
 ├── InvalidFilter 422         a filter that cannot be read
+├── InvalidWebhook 422        an address that nothing can be sent to
 ├── NotFound 404              an unknown item, user, rating, job, model or key
 ├── VersionConflict 409       somebody else has changed the document meanwhile
 ├── Conflict 409              the state of the thing does not allow the request
@@ -58,6 +59,10 @@ class InvalidTraining(ServiceError):
 
 class InvalidFilter(ServiceError):
     status, code = 422, "invalid_filter"
+
+
+class InvalidWebhook(ServiceError):
+    status, code = 422, "invalid_webhook"
 
 
 class NotFound(ServiceError):

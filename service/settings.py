@@ -270,6 +270,13 @@ class Settings(BaseSettings):
     """Feature of items that the console shows as a picture: a path on the host of the console, or a
     ``data:`` URL. Pictures of other hosts are not loaded.
     """
+    webhooks_to_private: bool = False
+    """Whether webhooks may be sent to private addresses (loopback, 10.0.0.0/8, ...) and without TLS
+    (``http://``). Whoever has an ``admin`` key can make the service send requests there.
+    """
+    alarm_after_s: Annotated[float, Field(ge=0)] = 15
+    """Seconds for which something must be wrong before webhooks are told of an alarm, and right
+    again before they are told that it is over."""
     limits: Limits = Limits()
     """Limits for clients of each api process."""
 

@@ -99,6 +99,9 @@ EVENTS = {
     "users_not_erased": "links were written faster than deleted users could be taken out of them; "
     "the erasure begins anew",
     "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
+    "webhook_disabled": "a receiver answered 410 Gone, so its webhook is sent nothing more",
+    "webhook_given_up": "a delivery to a webhook was tried for more than a day, or its receiver "
+    "wants nothing any longer; GET /v1/webhooks/{webhook}/deliveries has it",
 }
 """Every event in the logs, and its meaning."""
 

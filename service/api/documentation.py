@@ -60,6 +60,7 @@ TAGS = {
     "models": "Which models serve, and how they compare.",
     "experiments": "Compare ways to make lists, by what users take of them.",
     "operations": "Is it alive, is it ready, how is it doing?",
+    "webhooks": "Be told of trainings, models, experiments and alarms.",
     "admin": "API keys, and what operators did.",
 }
 INFO = {

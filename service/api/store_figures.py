@@ -140,10 +140,12 @@ class StoreFigures:
     async def _server(self) -> Figures:
         runtime = self._runtime
         rollbacks = await asyncio.to_thread(runtime.watch.rollbacks)
+        waiting = runtime.webhooks.store.deliveries.waiting
         return {
             metrics.ACCEPTING: {(): await runtime.probe.refusal() is None},
             metrics.DURABLE: {(): runtime.server.durable},
             metrics.ROLLBACKS: {(): len(rollbacks)},
             metrics.LAST_ROLLBACK: {(): rollbacks[0].at_ms / 1_000} if rollbacks else {},
             metrics.ITEMS: {(): await runtime.numbers.count()},
+            metrics.WEBHOOKS_WAITING: {(): await asyncio.to_thread(waiting)},
         }

@@ -154,6 +154,12 @@ CODES: dict[str, ErrorCode] = {
         "The filter cannot be read.",
         "`detail` says where the fault is and what is expected there.",
     ),
+    "invalid_webhook": ErrorCode(
+        422,
+        "Nothing can be sent to this address.",
+        "Give an address of the Internet that begins with https://, or allow private ones with "
+        "`HEDGEROW_WEBHOOKS_TO_PRIVATE`.",
+    ),
     "invalid_cursor": ErrorCode(
         422,
         "The cursor belongs to another list, or was changed.",

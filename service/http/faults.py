@@ -15,7 +15,7 @@ MOST = 500
 """Maximum length of a message in characters: names in it may be long."""
 
 JOB_ID, KEY_ID = r"^[0-9a-f]{16}$", r"^[0-9a-f]{12}$"
-ERASURE_ID = r"^[0-9a-f]{20}$"
+ERASURE_ID, WEBHOOK_ID = r"^[0-9a-f]{20}$", r"^[0-9a-f]{10}$"
 NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 SLUG = r"^[a-z0-9][a-z0-9-]{0,47}$"
 ETAG = r'^"?[0-9]{1,15}"?$'
@@ -24,6 +24,8 @@ PATTERNS = {
     JOB_ID: "must be the `id` of a job, 16 digits of 0-9 and a-f: GET /v1/jobs lists them",
     KEY_ID: "must be the `id` of a key, 12 digits of 0-9 and a-f: GET /v1/admin/keys lists them",
     ERASURE_ID: "must be the `erasure` of a deleted user, 20 digits of 0-9 and a-f",
+    WEBHOOK_ID: "must be the `id` of a webhook, 10 digits of 0-9 and a-f: GET /v1/webhooks lists "
+    "them",
     NAME: "must be a name: a letter or _ first, then letters, digits and _, at most 64 in all",
     SLUG: "must be a name of small letters, digits and -, at most 48 in all: more-variety",
     PAIR: "must be a name and a text of a context, such as device=phone",

@@ -163,6 +163,19 @@ LEARNER_UP = Metric(
     "1: the partition has a running learner; 0: it has none.",
     ("partition",),
 )
+WEBHOOK_DELIVERIES = Metric(
+    "hedgerow_webhook_deliveries_total",
+    "counter",
+    PROCESSES,
+    "Tries to send to webhooks: `delivered`, `failed` (tried again later) or `given_up`.",
+    ("outcome",),
+)
+WEBHOOKS_WAITING = Metric(
+    "hedgerow_webhook_deliveries_waiting",
+    "gauge",
+    PROCESSES,
+    "Deliveries to webhooks that wait to be sent, or to be sent again.",
+)
 TRAININGS = Metric(
     "hedgerow_trainings_total",
     "counter",
@@ -300,6 +313,8 @@ METRICS = (
     STORE_BYTES,
     ITEMS,
     RESTARTS,
+    WEBHOOK_DELIVERIES,
+    WEBHOOKS_WAITING,
 )
 """All metrics, in the order of the answer."""
 BY_NAME = {metric.name: metric for metric in METRICS}

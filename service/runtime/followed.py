@@ -10,6 +10,7 @@ from service import configs
 from service.runtime.opened import Opened
 from service.runtime.store_access import StoreAccess
 from service.served_models import ActiveModels
+from service.serving.alarms import Alarms
 from service.serving.cache_warming import CacheWarming
 from service.serving.copies.catalogue_view import CatalogueView
 from service.serving.copies.folded_items import FoldedItemsFollower
@@ -25,6 +26,10 @@ from service.serving.erasing import LEASE_MS, Erasing, ErasureStore
 from service.serving.experiments.following import FollowedExperiments
 from service.serving.lineups import FollowsState
 from service.serving.users import Users
+from service.serving.webhooks.news import Records, Settling
+from service.serving.webhooks.receivers import Receivers
+from service.serving.webhooks.sender import LEASE_MS as SENDER_LEASE_MS
+from service.serving.webhooks.sender import WebhookSender, WebhookStore
 from service.store.catalogue.feed import CatalogueFeed
 from service.store.catalogue.reader import CatalogueReader
 from service.store.erasures.rewriting import Rewriting
@@ -39,6 +44,8 @@ from service.store.profiles.counters import CountsReader
 from service.store.profiles.showings import ShowingsReader
 from service.store.recovery.watch import Keeper, StoreWatch
 from service.store.server.embedded import FILES, running_server
+from service.store.webhooks.deliveries import Deliveries
+from service.store.webhooks.hooks import Webhooks
 
 FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 
@@ -62,6 +69,8 @@ class Followed:
     item_ids: ItemIds
     experiments: FollowedExperiments
     erasing: Erasing
+    alarms: Alarms
+    webhooks: WebhookSender
 
     @property
     def states(self) -> list[FollowsState]:
@@ -71,7 +80,7 @@ class Followed:
     @property
     def keepers(self) -> list[Keeper]:
         """All that must be told when the store is another one, or has lost something."""
-        others = StoreWatch, CacheWarming
+        others = StoreWatch, CacheWarming, Alarms
         return [one for one in vars(self).values() if not isinstance(one, others)]
 
 
@@ -104,10 +113,12 @@ def followed(stack: AsyncExitStack, base: Opened, stored: StoreAccess, users: Us
         models=active,
         later=later_items,
     )
+    watch = StoreWatch(
+        clients.requests, clients.blocking, namespace, stored.known, Memory(data_dir)
+    )
+    alarms = _alarms(base, stored, active, watch)
     return Followed(
-        watch=StoreWatch(
-            clients.requests, clients.blocking, namespace, stored.known, Memory(data_dir)
-        ),
+        watch=watch,
         warming=warming,
         changes=changes,
         view=_started(stack, view),
@@ -122,6 +133,8 @@ def followed(stack: AsyncExitStack, base: Opened, stored: StoreAccess, users: Us
         item_ids=_started(stack, ItemIds(stored.numbers)),
         experiments=_started(stack, _experiments(base)),
         erasing=_started(stack, Erasing(_erasure_store(base, stored), changes)),
+        alarms=alarms,
+        webhooks=_started(stack, _webhooks(base, stored, alarms)),
     )
 
 
@@ -129,6 +142,34 @@ def _experiments(base: Opened) -> FollowedExperiments:
     kinds = {name: kind.code for name, kind in base.settings.kinds.items()} | {"rating": RATING}
     store = Experiments(base.clients.blocking, base.namespace.name)
     return FollowedExperiments(store, base.clients.requests, base.namespace, kinds)
+
+
+def _alarms(base: Opened, stored: StoreAccess, active: ActiveModels, watch: StoreWatch) -> Alarms:
+    return Alarms(
+        client=base.clients.requests,
+        namespace=base.namespace,
+        server=base.server,
+        pulse=stored.pulse,
+        probe=stored.probe,
+        profiles=stored.profiles,
+        jobs=stored.jobs.records,
+        schedules=stored.schedules,
+        active=active,
+        watch=watch,
+    )
+
+
+def _webhooks(base: Opened, stored: StoreAccess, alarms: Alarms) -> WebhookSender:
+    client, name, settings = base.clients.blocking, base.namespace.name, base.settings
+    store = WebhookStore(
+        webhooks=Webhooks(client, name),
+        deliveries=Deliveries(client, name),
+        lease=Lease(client, NamespaceKeys(name).webhook_sender, SENDER_LEASE_MS),
+    )
+    records = Records(stored.jobs.records, stored.registry, Experiments(client, name))
+    receivers = Receivers(to_private=settings.webhooks_to_private)
+    settling = Settling(settings.alarm_after_s)
+    return WebhookSender(store, records, alarms, receivers, settling=settling)
 
 
 def _erasure_store(base: Opened, stored: StoreAccess) -> ErasureStore:

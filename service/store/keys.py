@@ -155,6 +155,35 @@ class NamespaceKeys:
         return self._key("experiments")
 
     @property
+    def webhooks(self) -> str:
+        """string, JSON (store/webhooks/hooks.py, compare-and-set): all webhooks with their secrets,
+        the oldest first. [{"id":"9f2c01ab34","url":"https://...","events":["alarm.opened"],...}]."""
+        return self._key("webhooks")
+
+    def webhook_deliveries(self, webhook: str) -> str:
+        """hash delivery id -> JSON (store/webhooks/deliveries.py), the newest 200 of a webhook.
+        msg_01a1... -> {"type":"training.ended","tries":1,"next_ms":null,"status":204,...}."""
+        return self._key(f"webhook-deliveries:{webhook}")
+
+    @property
+    def webhooks_due(self) -> str:
+        """zset "webhook delivery" -> ms from when on it is to be sent (same scripts).
+        "9f2c01ab34 msg_01a1..." 1794999600000."""
+        return self._key("webhooks-due")
+
+    @property
+    def webhooks_seen(self) -> str:
+        """string, JSON (the sender, with the deliveries): how far what happens was looked at.
+        {"jobs":["9f2c01ab34de5678"],"change":"1794999600000-0",...}."""
+        return self._key("webhooks-seen")
+
+    @property
+    def webhook_sender(self) -> str:
+        """string with expiry: the api process that sends to webhooks now (a lease).
+        "host:4711:9f2c01ab"."""
+        return self._key("webhook-sender")
+
+    @property
     def api_keys(self) -> str:
         """hash key id -> JSON {"hash","role","name","created","revoked"} (store/api_keys.py)."""
         return self._key("api-keys")

@@ -22,7 +22,7 @@ learner: {partitions: 3}
 api: {autoscaling: {enabled: false}, replicas: 4, podAnnotations: {scrape: "yes"}}
 trainer: {enabled: false}
 ingress: {enabled: true, host: shop.example, className: nginx, tlsSecret: certificate}
-networkPolicy: {store: [{ipBlock: {cidr: 10.0.0.0/8}}]}
+networkPolicy: {store: [{ipBlock: {cidr: 10.0.0.0/8}}], webhooks: [{ipBlock: {cidr: 0.0.0.0/0}}]}
 nodeSelector: {disk: fast}
 """
 

@@ -73,7 +73,7 @@ def told(room: Path) -> Recording:
             wait_until(lambda: _plain(shop, "/readyz").is_success)
             for act in (_open, _describe, _rate, _train, _choose_models, _recommend, _look_back):
                 act(shop)
-            for act in (_experiment, _wrong_requests, _delete, _lock):
+            for act in (_experiment, _be_told, _wrong_requests, _delete, _lock):
                 act(shop)
     _lonely_api(recording)
     return recording
@@ -223,6 +223,20 @@ def _experiment(shop: httpx.Client) -> None:
     _good(shop.delete(one))
 
 
+def _be_told(shop: httpx.Client) -> None:
+    wanted = {
+        "url": "https://ops.example/hedgerow",
+        "events": ["alarm.opened", "alarm.closed"],
+        "name": "on call",
+    }
+    one = f"/v1/webhooks/{_good(shop.post('/v1/webhooks', json=wanted), 201)['id']}"
+    _good(shop.post(f"{one}/test"), 202)
+    _good(shop.get(f"{one}/deliveries"))
+    _good(shop.get("/v1/webhooks"))
+    _good(shop.delete(one))
+    _good(shop.get("/v1/alarms"))
+
+
 def _look_back(shop: httpx.Client) -> None:
     _until(
         shop, "/v1/stats/click-through", lambda now: now["slates"] and now["slates"][0]["clicks"]
@@ -275,6 +289,7 @@ def _wrong_requests(shop: httpx.Client) -> None:
         ("POST", "/v1/users/ada/merge", {"json": {"source": "ada"}}),
         ("PUT", "/v1/retrain/schedule", {"json": {"cron": "at four"}}),
         ("POST", "/v1/retrain", {"json": {"model": "crystal-ball"}}),
+        ("POST", "/v1/webhooks", {"json": {"url": "https://10.0.0.1/hedgerow"}}),
     ]
     for method, path, more in wrong:
         answer = shop.request(method, path, **more)

@@ -243,5 +243,6 @@ def _skipped(namespace: Namespace) -> frozenset[bytes]:
     """Return the keys that say who works for the namespace now: nobody does after a restore."""
     keys = NamespaceKeys(namespace.name)
     partitions = [PartitionKeys(namespace.name, number) for number in range(namespace.partitions)]
-    names = [keys.trainer, keys.eraser, keys.restoring, *(one.lease for one in partitions)]
+    working = [keys.trainer, keys.eraser, keys.webhook_sender, *(one.lease for one in partitions)]
+    names = [*working, keys.restoring]
     return frozenset(name.encode() for name in names)

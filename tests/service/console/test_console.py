@@ -1,7 +1,5 @@
 """The console in a real browser: every page, at every width, in both themes."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
@@ -231,22 +229,27 @@ def test_the_focus_goes_to_a_new_page_before_its_data_comes(
         visit.check()
 
 
-def test_only_the_last_loss_is_a_problem_and_not_for_ever(
+def test_a_problem_has_a_button_for_the_call_that_mends_it(
     running: ServiceProcess, browser: Browser
 ) -> None:
-    lost = [datetime.now(UTC).astimezone() - timedelta(days=days) for days in (1, 90)]
-
-    def say_lost(route: Route) -> None:
-        answer = route.fetch()
-        rollbacks = [{"at": when.isoformat()} for when in lost]
-        route.fulfill(response=answer, json=answer.json() | {"rollbacks": rollbacks})
+    def say_wrong(route: Route) -> None:
+        alarm = {
+            "code": "untrained",
+            "severity": "info",
+            "title": "No trained model serves yet",
+            "detail": "Lists get better with a training.",
+            "about": None,
+        }
+        items = [alarm | {"mend": "retrain"}, alarm | {"title": "It is late", "mend": None}]
+        route.fulfill(response=route.fetch(), json={"items": items})
 
     with Visit(browser, running.url) as visit:
-        visit.page.route("**/v1/stats", say_lost)
+        visit.page.route("**/v1/alarms", say_wrong)
         visit.open("overview", "Overview")
-        problem = visit.page.get_by_text("Clients should send again")
-        expect(problem).to_contain_text(f"{lost[0]:%d/%m/%Y}")
-        del lost[0]
-        expect(problem).to_have_count(0)
+        found = visit.page.get_by_role("list", name="Problems found").get_by_role("listitem")
+        expect(found).to_have_count(2)
+        expect(found.nth(0).get_by_role("button", name="Train now")).to_be_visible()
+        expect(found.nth(1)).to_contain_text("It is late")
+        expect(found.nth(1).get_by_role("button")).to_have_count(0)
         visit.page.unroute_all(behavior="ignoreErrors")
         visit.check()

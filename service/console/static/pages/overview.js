@@ -43,8 +43,8 @@ export async function show(root, { signal, every }) {
 const isInUse = (area) => area.contains(document.activeElement) || area.querySelector(".chart:hover") !== null;
 
 async function read(signal) {
-  const paths = { stats: "stats", models: "models", jobs: "jobs", schedule: "retrain/schedule", clicks: "stats/click-through", history: "experts/history" };
-  const params = { models: { limit: 20 }, jobs: { limit: 5 }, history: { limit: 300 } };
+  const paths = { stats: "stats", models: "models", alarms: "alarms", schedule: "retrain/schedule", clicks: "stats/click-through", history: "experts/history" };
+  const params = { models: { limit: 20 }, history: { limit: 300 } };
   const names = Object.keys(paths);
   const [ready, ...answers] = await Promise.all([readiness(signal), ...names.map((name) => get(paths[name], params[name], signal))]);
   return { ready, ...Object.fromEntries(names.map((name, ix) => [name, answers[ix]])) };

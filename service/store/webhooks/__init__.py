@@ -1,0 +1,1 @@
+"""Webhooks, what waits to be sent to them, and how far what happens was looked at."""
