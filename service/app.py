@@ -41,6 +41,7 @@ from service.http.pages.route_page import route_page
 from service.http.problems import PAGE, answer, unforeseen
 from service.http.rates import Rates
 from service.http.raw_router import RawRouter
+from service.http.request_ids import RequestIds
 from service.http.sites import Sites
 from service.http.sockets.edge import SocketEdge
 from service.http.sockets.room import SocketRoom
@@ -107,11 +108,14 @@ class Application(FastAPI):
     @cached_property
     def _edge(self) -> Edge:
         raw_router, meters = RawRouter(self.routes), self.state.meters
-        return Edge(super().__call__, raw_router, self._sites, self._away_s, meters)
+        ids = RequestIds(self.state.settings.log_requests)
+        return Edge(super().__call__, raw_router, self._sites, ids, self._away_s, meters)
 
     @cached_property
     def _socket_edge(self) -> SocketEdge:
-        return SocketEdge({socket.PATH: socket.take_events}, self._sites, self.state.meters)
+        ids = RequestIds(self.state.settings.log_requests, mark="ws")
+        handlers = {socket.PATH: socket.take_events}
+        return SocketEdge(handlers, self._sites, ids, self.state.meters)
 
     def _away_s(self) -> float | None:
         runtime: ApiRuntime | None = getattr(self.state, "runtime", None)

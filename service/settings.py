@@ -250,6 +250,11 @@ class Settings(BaseSettings):
     """Milliseconds without a sign of life after which another learner takes over a partition."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Log lines of this severity and of higher ones are printed."""
+    log_requests: Literal["none", "named", "all"] = "none"
+    """Which requests have lines in the logs, of the api process (``request_answered``) and of the
+    learner that has learned their events (``events_learned``): ``named``, those with a header
+    ``X-Request-Id``; ``all``.
+    """
     trusted_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Host names, without ports and separated by commas, that clients may send in the header
     ``Host``. ``localhost``, ``127.0.0.1``, ``[::1]`` and the setting ``host`` are always allowed;

@@ -34,6 +34,8 @@ EVENTS = {
     "entry_set_aside": "a log entry could not be learned; it waits in `hedgerow dead-letters`",
     "fewer_connections": "the system allows fewer open files than the connections that are wanted",
     "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",
+    "events_learned": "events of a request that is followed (`log_requests`) are learned, through "
+    "this sequence",
     "experiment_stopped": "an arm of an experiment lost more than its guardrail allows",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
     "ingest_partitions": "Kafka gave partitions to this `hedgerow ingest`, or took them away",
@@ -59,6 +61,7 @@ EVENTS = {
     "polling_failed": "an unexpected error while polling for derived data; it is retried",
     "recipe_tried": "the outcome of one recipe in a training that names none: its figures alone, "
     "what it adds to the others, and the decision of the gate",
+    "request_answered": "a request that is followed (`log_requests`) was answered",
     "request_failed": "a request ended in an unexpected error; the answer has the request id",
     "rewrite_failed": "the private server could not write its file anew, so deleted users stay on "
     "the disk; tried again",

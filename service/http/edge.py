@@ -4,8 +4,6 @@ It is pure ASGI because it is part of every request. Raw routes (feedback, recom
 called from here directly: the layers of the framework cost more than accepting a rating.
 """
 
-import itertools
-import secrets
 import time
 from collections.abc import Callable
 from typing import cast
@@ -18,6 +16,7 @@ from service.http.compression import packing, unpacking
 from service.http.measuring import RequestMeters, template
 from service.http.problems import answer, unforeseen
 from service.http.raw_router import RawRouter
+from service.http.request_ids import FOLLOWED, NAME, RequestIds
 from service.http.sites import CSP, NO_CONTENT, SECURITY_HEADERS, Sites
 from service.metrics.meters import Meters
 from service.telemetry import logger
@@ -34,6 +33,7 @@ class Edge:
         app: ASGIApp,
         raw_router: RawRouter,
         sites: Sites,
+        ids: RequestIds,
         away_s: Callable[[], float | None],
         meters: Meters,
     ) -> None:
@@ -42,16 +42,15 @@ class Edge:
         self._meters = RequestMeters(meters)
         self._sites = sites
         self._raw_router = raw_router
-        self._prefix = secrets.token_hex(4)
-        self._numbers = itertools.count(1)
+        self._ids = ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, method = time.perf_counter(), scope["method"]
         # routes match the raw path, so that %2F is part of the id
         raw = scope.get("raw_path")
         path = scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
-        request_id = scope["request_id"] = f"{self._prefix}-{next(self._numbers):x}"
-        header = (b"x-request-id", request_id.encode())
+        request_id = self._ids.name(scope)
+        header = (NAME, request_id.encode())
         more: list[tuple[bytes, bytes]] = []
         scope["more_headers"] = more
         status, ended = 0, False
@@ -91,7 +90,17 @@ class Edge:
                 raise
         finally:
             route = template(scope) if raw_route is None else raw_route.path_format
-            self._meters.note(method, route, status, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self._meters.note(method, route, status, seconds)
+            if FOLLOWED in scope:
+                logger().info(
+                    "request_answered",
+                    request_id=request_id,
+                    method=method,
+                    route=route,
+                    status=status,
+                    ms=round(1_000 * seconds, 2),
+                )
 
 
 def _stale(away_s: float | None) -> tuple[tuple[bytes, bytes], ...]:

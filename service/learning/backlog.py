@@ -1,8 +1,8 @@
 """Events that were read from the log but not learned yet, as columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from service.store.log.codec import (
     PRODUCER_BYTES,
     Entry,
 )
+from service.store.log.requests import read_shares
 
 CONTEXT_BYTES = 256
 """Most bytes that an entry or counts take in a commit for a context, without its text."""
@@ -47,6 +48,23 @@ class EntrySpan:
     """What the window did with the ids of these events; None if they have none."""
 
 
+class RequestSpan(NamedTuple):
+    """The events ``first .. end - 1`` of the backlog: they came with a request that is followed."""
+
+    first: int
+    end: int
+    request: str
+
+
+class LearnedRequest(NamedTuple):
+    """Events that came with a request that is followed."""
+
+    request: str
+    events: int
+    through: int
+    """Sequence of the last of them."""
+
+
 class Backlog:
     """n events in the order of the log; ``at`` is the first unlearned one. All arrays (n,)."""
 
@@ -64,9 +82,12 @@ class Backlog:
         """Where an event happened, as in the log, by its position; only of events that say so."""
         self.arms: dict[int, str] = {}
         """The arm of an experiment that the slate of an event belongs to, by the position."""
+        self._requests: list[RequestSpan] = []
         self.at = first = 0
-        for last, packed_bytes, entry in entries:
+        for last, packed_bytes, entry, requests in entries:
             skip = max(0, watermark + len(entry) - last)
+            if requests:
+                self._requests += _spans_of(requests, first - skip)
             watermark = _follow(watermark, last, len(entry))
             counted = counted_ms(entry.time_ms[skip:], entry.appended_ms, tolerance_ms)
             ids = _sighting(entry, skip, window)
@@ -132,6 +153,18 @@ class Backlog:
         return [
             (span.appended_ms, min(span.end, end) - max(span.first, self.at))
             for span in self.spans
+            if span.first < end and span.end > self.at
+        ]
+
+    def requests(self, end: int) -> list[LearnedRequest]:
+        """Return the requests that are followed among those of the events up to ``end``."""
+        return [
+            LearnedRequest(
+                span.request,
+                events=min(span.end, end) - max(span.first, self.at),
+                through=int(self.sequence[min(span.end, end) - 1]),
+            )
+            for span in self._requests
             if span.first < end and span.end > self.at
         ]
 
@@ -203,6 +236,14 @@ class Backlog:
 
     def _digests_before(self, position: int) -> int:
         return int(self._digest_ends[position - 1]) if position else 0
+
+
+def _spans_of(requests: bytes, first: int) -> Iterator[RequestSpan]:
+    """Yield the events of each request that is followed; the entry begins at ``first``."""
+    for n, request in read_shares(requests):
+        if request:
+            yield RequestSpan(first, first + n, request)
+        first += n
 
 
 def _follow(watermark: int, last: int, n: int) -> int:

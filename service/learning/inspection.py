@@ -43,6 +43,8 @@ class SoundEntry(NamedTuple):
     """Sequence of its last event."""
     packed_bytes: int
     entry: Entry
+    requests: bytes = b""
+    """As in ``LogEntry``."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Inspected:
 
     sound: Sequence[SoundEntry]
     dead: DeadLetter | None
+    requests: bytes = b""
+    """Of the one that cannot be learned, as in ``LogEntry``."""
 
 
 class Inspection:
@@ -64,12 +68,13 @@ class Inspection:
     def of(self, entries: Sequence[LogEntry], watermark: int) -> Inspected:
         """Inspect entries that follow a watermark, up to the first that cannot be learned."""
         sound: list[SoundEntry] = []
-        for last, packed, is_whole in entries:
+        for last, packed, is_whole, requests in entries:
             try:
                 entry = self.read(packed, is_whole=is_whole)
             except ValueError as error:
-                return Inspected(sound, DeadLetter(watermark + 1, last, str(error), packed))
-            sound.append(SoundEntry(last, len(packed), entry))
+                dead = DeadLetter(watermark + 1, last, str(error), packed)
+                return Inspected(sound, dead, requests)
+            sound.append(SoundEntry(last, len(packed), entry, requests))
             watermark = last
         return Inspected(sound, None)
 

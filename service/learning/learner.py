@@ -14,7 +14,7 @@ from core.online.model import OnlineModel
 from core.transitions.sweep import ROUND_BYTES
 from service import configs
 from service.errors import Misconfigured
-from service.learning.backlog import Backlog
+from service.learning.backlog import Backlog, LearnedRequest
 from service.learning.batch import answers
 from service.learning.batch_learning import BatchLearning
 from service.learning.click_through import MAX_SOURCES, ClickThrough
@@ -34,6 +34,7 @@ from service.settings import Settings
 from service.store.connection import Client
 from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
 from service.store.log.dead_letters import KEPT, DeadLetter
+from service.store.log.requests import read_shares
 from service.store.namespace import Namespace
 from service.store.profiles.commit import Changes, Commit, StateChange
 from service.store.profiles.expert_history import ExpertPoint, ExpertStanding
@@ -73,6 +74,8 @@ class Pending(NamedTuple):
     """Users to read again afterwards, because it rewrites what is stored about them."""
     arrivals: Arrivals = ()
     """When its events arrived."""
+    requests: Sequence[LearnedRequest] = ()
+    """The requests of its events that are followed."""
 
 
 class Learner:
@@ -196,11 +199,11 @@ class Learner:
                 )
                 return self._backlog
             if inspected.dead is not None:
-                self._set_aside(inspected.dead)
+                self._set_aside(inspected.dead, inspected.requests)
             block_ms = 0
         return None
 
-    def _set_aside(self, dead: DeadLetter) -> None:
+    def _set_aside(self, dead: DeadLetter, requests: bytes) -> None:
         """Move an entry that cannot be learned out of the way, and go on behind it."""
         self.settle()
         # a suspended learner must not judge entries by what it knew before another took over
@@ -221,9 +224,10 @@ class Learner:
         )
         self._learned_to = dead.last
         self._commits.append(Pending(commit))
-        logger().error(
-            "entry_set_aside", first=dead.first, last=dead.last, reason=dead.reason, events=dead.n
-        )
+        about = {"first": dead.first, "last": dead.last, "reason": dead.reason, "events": dead.n}
+        followed = [one.request for one in read_shares(requests) if one.request]
+        more = {"requests": followed} if followed else {}
+        logger().error("entry_set_aside", **about, **more)
 
     def _learn_batch(self, backlog: Backlog) -> int:
         began, first = time.perf_counter(), backlog.at
@@ -238,11 +242,11 @@ class Learner:
             self.follower_inbox.before(backlog, batch, self._learned_to)
             outcome, is_learned = self._batches.learn(backlog, batch), True
         commit = self._commit_of(backlog, end, outcome, with_point=is_learned)
-        arrivals = backlog.arrivals(end)
+        arrivals, requests = backlog.arrivals(end), backlog.requests(end)
         backlog.at, self._learned_to = end, commit.watermark
         if backlog.is_done:
             self._backlog = None
-        self._commits.append(Pending(commit, outcome.stale_users, arrivals))
+        self._commits.append(Pending(commit, outcome.stale_users, arrivals, requests))
         self._measure(end - first, time.perf_counter() - began)
         return end - first
 
@@ -295,11 +299,13 @@ class Learner:
         A commit that rewrites users is never left for later, because these must be read again.
         """
         while len(self._commits) > but or (self._commits and self._commits[0].stale_users):
-            commit, stale_users, arrivals = self._commits[0]
+            commit, stale_users, arrivals, requests = self._commits[0]
             began = time.perf_counter()
             self._writer.commit(commit)
             self._meters.committed(time.perf_counter() - began, arrivals)
             self._commits.popleft()
+            for name, events, through in requests:
+                logger().info("events_learned", request_id=name, events=events, through=through)
             self._memory.users.forget(stale_users)
             self.watermark = commit.watermark
             changes = commit.changes

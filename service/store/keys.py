@@ -284,7 +284,8 @@ class PartitionKeys:
     @property
     def log(self) -> str:
         """stream ``<sequence>-0`` {d: packed entry, see log/codec.py, c: its CRC-32 as a decimal
-        number, which earlier versions did not write} (append script; trimmed in the commit)."""
+        number, which earlier versions did not write, r: requests that are followed, see
+        log/requests.py} (append script; trimmed in the commit)."""
         return self._key("log")
 
     @property

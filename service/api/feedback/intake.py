@@ -161,7 +161,7 @@ class Intake:
         row = self.rules.row(event, number, now_ms=self._clock(), digest=digest)
         partition = partition_of(event.user, self.partitions)
         basis = Basis(token, sender.keys)
-        sequence = await self.append_queue.submit(partition, (row,), basis)
+        sequence = await self.append_queue.submit(partition, (row,), basis, sender.request)
         return f"{partition}:{sequence}", _warnings(0, event, row)
 
     async def accept(
@@ -233,7 +233,7 @@ class Intake:
             rows.append(row)
             events.append((index, event))
         pending = [
-            self.append_queue.submit(partition, rows, basis)
+            self.append_queue.submit(partition, rows, basis, sender.request)
             for partition, (rows, _) in chunks.items()
         ]
         ends = await asyncio.gather(*pending, return_exceptions=True)

@@ -13,6 +13,7 @@ from starlette.types import Scope
 
 from service.errors import InvalidEvent
 from service.http.auth import DECIDED_BY, LOCAL, caller
+from service.http.request_ids import FOLLOWED
 from service.ids import is_id
 from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_PRODUCER, PRODUCER_BYTES
 
@@ -39,6 +40,12 @@ class Sender:
         """The version of the API keys by which the request was let in."""
         version: str = self._scope[DECIDED_BY]
         return version
+
+    @property
+    def request(self) -> str:
+        """The id of the request, if it is followed through the logs."""
+        followed: str = self._scope.get(FOLLOWED, "")
+        return followed
 
     async def renew(self) -> None:
         """Ask again whether it may write; Unauthorised or Forbidden if not any more."""

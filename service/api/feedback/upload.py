@@ -178,7 +178,9 @@ class Upload:
         deadline, pause = clock.time() + self._intake.patience_s, FIRST_PAUSE_S
         while True:
             try:
-                last = await self._intake.append_queue.submit_entry(partition, packed, n, basis)
+                last = await self._intake.append_queue.submit_entry(
+                    partition, packed, n, basis, request=self._sender.request
+                )
             except Backlogged:
                 if clock.time() > deadline:
                     raise

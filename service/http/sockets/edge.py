@@ -4,8 +4,6 @@ What ``edge.py`` is for requests. A client that is refused gets an answer by HTT
 socket yet; browsers do not show it to pages, other clients do.
 """
 
-import itertools
-import secrets
 import time
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -15,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.measuring import UNKNOWN, RequestMeters
 from service.http.problems import answer, unforeseen
+from service.http.request_ids import FOLLOWED, NAME, RequestIds
 from service.http.sites import NO_CONTENT, SECURITY_HEADERS, Sites
 from service.http.sockets.codes import FAILED
 from service.metrics.meters import Meters
@@ -26,17 +25,17 @@ SWITCHING = 101
 class SocketEdge:
     """Calls the handler of a path, an ASGI application for one socket."""
 
-    def __init__(self, handlers: Mapping[str, ASGIApp], sites: Sites, meters: Meters) -> None:
-        self._handlers, self._sites = handlers, sites
+    def __init__(
+        self, handlers: Mapping[str, ASGIApp], sites: Sites, ids: RequestIds, meters: Meters
+    ) -> None:
+        self._handlers, self._sites, self._ids = handlers, sites, ids
         self._meters = RequestMeters(meters)
-        self._prefix = secrets.token_hex(4)
-        self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, status = time.perf_counter(), 0
         raw = scope.get("raw_path")
         path = scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
-        request_id = scope["request_id"] = f"{self._prefix}-ws{next(self._numbers):x}"
+        request_id = self._ids.name(scope)
         more = scope["more_headers"] = []
         handler = self._handlers.get(path)
 
@@ -45,11 +44,21 @@ class SocketEdge:
             kind = message["type"]
             if kind in {"websocket.accept", "websocket.http.response.start"}:
                 status = message.get("status", SWITCHING)
-                own = [(b"x-request-id", request_id.encode()), *more]
+                own = [(NAME, request_id.encode()), *more]
                 policy = () if status == SWITCHING else (NO_CONTENT, *SECURITY_HEADERS)
                 message["headers"] = [*message.get("headers", ()), *own, *policy]
                 route = UNKNOWN if handler is None else path
-                self._meters.note("GET", route, status, time.perf_counter() - began)
+                seconds = time.perf_counter() - began
+                self._meters.note("GET", route, status, seconds)
+                if FOLLOWED in scope:
+                    logger().info(
+                        "request_answered",
+                        request_id=request_id,
+                        method="GET",
+                        route=route,
+                        status=status,
+                        ms=round(1_000 * seconds, 2),
+                    )
             await send(message)
 
         try:

@@ -4,7 +4,7 @@
 -- ARGV  n, packed entry, counter of this process, most bytes in the log, seconds a receipt lives,
 --       the store that the caller knows, the newest event that it knows,
 --       the version of the keys by which the sender was let in; '-' if that does not matter,
---       checksum of the packed entry;
+--       checksum of the packed entry, the requests that its events came with ('' if nobody follows them);
 --       for the deletion of a user: erasure, user, its receipt without a place, seconds it is kept
 -- Answers the sequence of the last event, -1 when the log is full, -2 for a counter from the past,
 -- -3 if the keys have changed; OTHERSTORE.
@@ -21,15 +21,16 @@ if ARGV[8] ~= '-' and (redis.call('GET', KEYS[6]) or '') ~= ARGV[8] then return 
 local waiting = tonumber(redis.call('GET', KEYS[3]) or '0')
 if waiting > 0 and waiting + #ARGV[2] > tonumber(ARGV[4]) then return -1 end
 local sequence = string.format('%.0f', redis.call('INCRBY', KEYS[1], ARGV[1]))
-redis.call('XADD', KEYS[2], sequence .. '-0', 'd', ARGV[2], 'c', ARGV[9])
+if ARGV[10] == '' then redis.call('XADD', KEYS[2], sequence .. '-0', 'd', ARGV[2], 'c', ARGV[9])
+else redis.call('XADD', KEYS[2], sequence .. '-0', 'd', ARGV[2], 'c', ARGV[9], 'r', ARGV[10]) end
 redis.call('INCRBY', KEYS[3], #ARGV[2])
 if KEYS[7] then
-  local erasure = cjson.decode(ARGV[12])
+  local erasure = cjson.decode(ARGV[13])
   erasure.sequence = tonumber(sequence)
-  redis.call('SET', KEYS[7], cjson.encode(erasure), 'EX', ARGV[13])
-  redis.call('HSET', KEYS[8], ARGV[10], ARGV[11])
+  redis.call('SET', KEYS[7], cjson.encode(erasure), 'EX', ARGV[14])
+  redis.call('HSET', KEYS[8], ARGV[11], ARGV[12])
   redis.call('DEL', KEYS[9])
-  redis.call('ZREM', KEYS[10], ARGV[11])
+  redis.call('ZREM', KEYS[10], ARGV[12])
 end
 redis.call('SET', KEYS[4], ARGV[3] .. ' ' .. sequence, 'EX', ARGV[5])
 return tonumber(sequence)

@@ -19,6 +19,7 @@ from service.store.clock import now_ms
 from service.store.identity.known import NO_BASIS, Basis
 from service.store.log.codec import Entry, encode
 from service.store.log.erasure_order import ErasureOrder
+from service.store.log.requests import packed_shares
 
 MAX_ENTRY_ROWS = 16_384
 """Most rows of one entry; further rows wait for the next."""
@@ -44,7 +45,13 @@ class Log(Protocol):
     """The next step: ``stream.LogWriter``."""
 
     async def append(
-        self, partition: int, packed: bytes, n: int, basis: Basis, order: ErasureOrder | None
+        self,
+        partition: int,
+        packed: bytes,
+        n: int,
+        basis: Basis,
+        order: ErasureOrder | None,
+        requests: bytes,
     ) -> int:
         """Append and return the sequence of the last event."""
 
@@ -54,6 +61,7 @@ class _Rows:
     rows: Sequence[Row]
     basis: Basis
     done: asyncio.Future[int]
+    request: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,7 @@ class _Packed:
     basis: Basis
     done: asyncio.Future[int]
     order: ErasureOrder | None
+    requests: bytes
 
 
 class AppendQueue:
@@ -77,11 +86,14 @@ class AppendQueue:
         self._lanes = [_Lane(log, partition, clock) for partition in range(partitions)]
 
     def submit(
-        self, partition: int, rows: Sequence[Row], basis: Basis = NO_BASIS
+        self, partition: int, rows: Sequence[Row], basis: Basis = NO_BASIS, request: str = ""
     ) -> asyncio.Future[int]:
-        """Queue rows that may share an entry with others; they get adjacent sequences."""
+        """Queue rows that may share an entry with others; they get adjacent sequences.
+
+        ``request`` is the id of the request that they came with, if that is followed.
+        """
         done = asyncio.get_running_loop().create_future()
-        self._lanes[partition].put(_Rows(rows, basis, done))
+        self._lanes[partition].put(_Rows(rows, basis, done, request))
         return done
 
     def submit_entry(
@@ -91,6 +103,7 @@ class AppendQueue:
         n: int,
         basis: Basis = NO_BASIS,
         order: ErasureOrder | None = None,
+        request: str = "",
     ) -> asyncio.Future[int]:
         """Queue an encoded entry that is not merged with others.
 
@@ -98,7 +111,8 @@ class AppendQueue:
         what is wrong with others' rows must not keep it from being learned.
         """
         done = asyncio.get_running_loop().create_future()
-        self._lanes[partition].put(_Packed(packed, n, basis, done, order))
+        followed = packed_shares([n], [request]) if request else b""
+        self._lanes[partition].put(_Packed(packed, n, basis, done, order, followed))
         return done
 
     async def close(self) -> None:
@@ -138,20 +152,25 @@ class _Lane:
             await self._append(work, [(work.done, work.n)])
             return
         rows, answers = list(work.rows), [(work.done, len(work.rows))]
+        requests = [work.request]
         while len(rows) < MAX_ENTRY_ROWS and self._waiting:
             following = self._waiting[0]
             if isinstance(following, _Packed) or following.basis != work.basis:
                 break
             rows += following.rows
             answers.append((following.done, len(rows)))
+            requests.append(following.request)
             self._waiting.popleft()
         packed = encode(entry_of(rows, self._clock()))
-        await self._append(_Packed(packed, len(rows), work.basis, work.done, None), answers)
+        ends = [end for _, end in answers]
+        followed = packed_shares(ends, requests) if any(requests) else b""
+        entry = _Packed(packed, len(rows), work.basis, work.done, None, followed)
+        await self._append(entry, answers)
 
     async def _append(self, work: _Packed, answers: list[tuple[asyncio.Future[int], int]]) -> None:
         try:
             last = await self._log.append(
-                self._partition, work.packed, work.n, work.basis, work.order
+                self._partition, work.packed, work.n, work.basis, work.order, work.requests
             )
         except ServiceError as error:
             _fail(answers, error)

@@ -68,8 +68,11 @@ class LogWriter:
         n: int,
         basis: Basis = NO_BASIS,
         order: ErasureOrder | None = None,
+        requests: bytes = b"",
     ) -> int:
         """Append an entry of n events and return the sequence of the last one.
+
+        ``requests`` are those that the events came with, see ``requests.py``.
 
         With an ``order`` the entry is the deletion of a user: its erasure begins in the same step,
         and the user's document goes.
@@ -84,7 +87,7 @@ class LogWriter:
             *(n, packed, self._counters[partition], self._max_bytes, RECEIPT_S),
             *(basis.token or self._known.token, self._known.sequence(partition)),
             _ANY_KEYS if basis.keys is None else basis.keys,
-            crc32(packed),
+            *(crc32(packed), requests),
         )
         if order is not None:
             keys = [*keys, *order.keys(self._namespace)]
@@ -133,13 +136,15 @@ class LogEntry(NamedTuple):
     packed: bytes
     is_whole: bool = True
     """Whether these are the bytes that were appended, as far as anybody knows."""
+    requests: bytes = b""
+    """Those that its events came with and that are followed, see ``requests.py``."""
 
     @classmethod
     def of(cls, name: bytes, fields: Mapping[bytes, bytes]) -> "LogEntry":
         """Read an entry of the stream; those of earlier versions have no checksum."""
         packed, checksum = fields[b"d"], fields.get(b"c")
         is_whole = checksum is None or checksum == b"%d" % crc32(packed)
-        return cls(int(name.partition(b"-")[0]), packed, is_whole)
+        return cls(int(name.partition(b"-")[0]), packed, is_whole, fields.get(b"r", b""))
 
 
 class LogReader:
