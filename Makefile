@@ -152,8 +152,8 @@ site: .venv/installed-site  ## the documentation as a site of plain files, in bu
 # `--universal` resolves for every platform and Python from 3.11 on; no index address ends up in the files
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11
 lock: .venv/installed-dev  ## resolve the lock files anew
-	$(LOCK) pyproject.toml --extra build -o requirements.lock
-	$(LOCK) pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
+	$(LOCK) pyproject.toml --extra build --extra nats -o requirements.lock
+	$(LOCK) pyproject.toml --extra build --extra nats --extra dev -c requirements.lock -o requirements-dev.lock
 	$(LOCK) pyproject.toml --extra bench -c requirements-dev.lock -o bench/requirements.lock
 	$(LOCK) pyproject.toml --extra site -c requirements-dev.lock -o website/requirements.lock
 	$(LOCK) $(TOOLS)/requirements.in -o $(TOOLS)/requirements.lock

@@ -28,6 +28,7 @@ from pydantic_settings import (
 
 from service.cron import cron_problem
 from service.errors import Misconfigured
+from service.ingest_urls import ingest_problem
 from service.limits import Limits
 
 PREFIX = "HEDGEROW_"
@@ -199,6 +200,10 @@ class Settings(BaseSettings):
     """Seconds for which known API keys are accepted while the store does not answer; then 503."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
     """Milliseconds for which ``?wait=learned`` waits; then 202."""
+    ingest: Annotated[tuple[str, ...], NoDecode] = ()
+    """Streams of brokers that ``serve`` brings in, as URLs separated by white space:
+    ``nats://127.0.0.1:4222/EVENTS?subject=events.>``. If the service has keys, it needs one with
+    the role ``write``: ``HEDGEROW_API_KEY``, or the file that ``HEDGEROW_API_KEY_FILE`` names."""
     trainer: bool = True
     """Whether ``serve`` runs a trainer. If not, jobs wait until a ``hedgerow trainer`` runs."""
     jobs_redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
@@ -308,6 +313,22 @@ class Settings(BaseSettings):
         # a child process gets what its parent read, as JSON
         listed = json.loads(names) if names.startswith("[") else names.split(",")
         return tuple(name.strip() for name in listed if name.strip())
+
+    @field_validator("ingest", mode="before")
+    @classmethod
+    def _by_white_space(cls, urls: Any) -> Any:
+        if not isinstance(urls, str):
+            return urls
+        # a child process gets what its parent read, as JSON
+        return tuple(json.loads(urls) if urls.startswith("[") else urls.split())
+
+    @field_validator("ingest")
+    @classmethod
+    def _streams(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        for url in urls:
+            if (problem := ingest_problem(url)) is not None:
+                raise ValueError(f"{url.partition('?')[0]}: {problem}")
+        return urls
 
     @field_validator("trusted_origins")
     @classmethod

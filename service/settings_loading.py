@@ -86,6 +86,12 @@ def environment(settings: Settings) -> dict[str, str]:
     } | {PREFIX + name.upper() + IN_FILE: path for name, path in files.items()}
 
 
+def api_key_environment() -> dict[str, str]:
+    """Return the variables that give a child process our API key, if we have one."""
+    names = (API_KEY_NAME, API_KEY_NAME + IN_FILE)
+    return {name: os.environ[name] for name in names if os.environ.get(name)}
+
+
 def _file_of(name: str) -> str | None:
     """Return the file that holds a secret, if a child can read it, too: no pipe, read only once."""
     path = os.environ.get(PREFIX + name.upper() + IN_FILE)

@@ -118,7 +118,8 @@ class Feed:
         version = NamespaceKeys(self.namespace).api_keys_version
         names = (keys.sequence, keys.log, keys.log_bytes, receipt, keys.state, version)
         # whatever store it is, however far, and whatever keys there are
-        arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, "", 0, "-", crc32(packed))
+        known = ("", 0, "-")
+        arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, *known, crc32(packed), "")
         return self.client.eval(_SCRIPT, len(names), *names, *arguments)
 
     @property

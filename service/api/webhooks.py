@@ -1,6 +1,7 @@
 """Webhooks: made, tried, looked at and deleted by an admin."""
 
 import asyncio
+from collections import Counter
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path
@@ -215,9 +216,13 @@ def _shown(one: stored.Webhook) -> dict[str, Any]:
 
 
 def _state(one: stored.Webhook, deliveries: list[stored.Delivery]) -> WebhookState:
-    states = [delivery.state for delivery in deliveries]
-    names = ("waiting", "delivered", "given_up")
-    return WebhookState(**_shown(one), **{name: states.count(name) for name in names})
+    states = Counter(delivery.state for delivery in deliveries)
+    return WebhookState(
+        **_shown(one),
+        waiting=states["waiting"],
+        delivered=states["delivered"],
+        given_up=states["given_up"],
+    )
 
 
 def _delivery(one: stored.Delivery) -> Delivery:

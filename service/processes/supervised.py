@@ -21,6 +21,8 @@ class Supervised:
     """Whether the service stops if the process keeps ending; it serves without a trainer."""
     gives_signs: bool = True
     """Whether the process gives signs of life, and is killed without them."""
+    has_key: bool = False
+    """Whether the process gets the API key of the environment: it is a client of the api."""
     ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
 
     @property

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import ExitStack, closing
 
 from service.errors import Misconfigured, StoreUnavailable
+from service.ingest_urls import ingest_arguments
 from service.metrics.catalogue import RESTARTS
 from service.metrics.meters import Meters
 from service.metrics.seats import counting, metrics_folder
@@ -30,7 +31,7 @@ from service.processes.heartbeat import Heartbeat
 from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
 from service.processes.supervised import ENDS_ALLOWED, FIRST_PAUSE_S, WITHIN_S, Supervised
 from service.settings import Settings
-from service.settings_loading import environment, without_hedgerow
+from service.settings_loading import api_key_environment, environment, without_hedgerow
 from service.store.connection import connect
 from service.store.namespace import open_namespace
 from service.store.server.embedded import EmbeddedServer
@@ -88,7 +89,7 @@ def check_store(settings: Settings) -> None:
 
 
 class Supervisor:
-    """Keeps the children running; they stop in the order api, learners and trainer, server."""
+    """Keeps the children running; they stop in the order ingest, api, learner, trainer, server."""
 
     def __init__(
         self,
@@ -108,17 +109,22 @@ class Supervisor:
 
     async def run(self) -> None:
         """Start everything, wait until told to stop, stop everything in stages."""
-        stop, stop_apis, stop_learners = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        stop, stop_ingests, stop_apis, stop_learners = (asyncio.Event() for _ in range(4))
         self._stop_when_told(stop)
         learners = [self._task(child, stop_learners) for child in self._learners()]
         learners += [self._task(child, stop_learners) for child in self._trainers()]
         apis = [self._task(child, stop_apis) for child in self._apis()]
+        ingests = [self._task(child, stop_ingests) for child in self._ingests()]
         store = asyncio.create_task(self._keep_store(stop_learners))
         logger().info("service_loading", detail=LOADING)
         stopping = asyncio.create_task(stop.wait())
-        keepers = [store, *apis, *learners]
+        keepers = [store, *apis, *learners, *ingests]
         await asyncio.wait([stopping, *keepers], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
+        # what they have under way is answered by the apis
+        stop_ingests.set()
+        if ingests:
+            await asyncio.wait(ingests)
         stop_apis.set()
         await asyncio.wait(apis)
         stop_learners.set()
@@ -143,6 +149,18 @@ class Supervisor:
         fd = self._listener.fileno()
         for number in range(self._settings.api_processes):
             yield Supervised(f"api-{number}", ["api", "--listen-fd", str(fd)], (fd,))
+
+    def _ingests(self) -> Iterable[Supervised]:
+        url = url_of(self._listener)
+        for number, stream in enumerate(self._settings.ingest):
+            # a broker that refuses us is no reason to serve nobody
+            yield Supervised(
+                f"ingest-{number}",
+                ["ingest", *ingest_arguments(stream), "--url", url],
+                essential=False,
+                gives_signs=False,
+                has_key=True,
+            )
 
     def _task(self, child: Supervised, stop: asyncio.Event) -> asyncio.Task[None]:
         return asyncio.create_task(self._keep(child, stop))
@@ -189,7 +207,7 @@ class Supervisor:
             *signs,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
-            env=without_hedgerow(os.environ) | ONE_THREAD | environment(self._settings),
+            env=self._environment(child),
             pass_fds=(self._lifeline, heartbeat.theirs, *child.files),
             # Ctrl-C in a terminal reaches the whole group, but we stop the children in order
             start_new_session=True,
@@ -197,6 +215,10 @@ class Supervisor:
         os.close(heartbeat.theirs)
         logger().info("child_started", child=child.name, pid=process.pid)
         return process
+
+    def _environment(self, child: Supervised) -> dict[str, str]:
+        given = without_hedgerow(os.environ) | ONE_THREAD | environment(self._settings)
+        return given | (api_key_environment() if child.has_key else {})
 
     def _log_end_or_refuse(self, child: Supervised, code: int) -> None:
         """Log the end of a child; raise Misconfigured if starting it again makes no sense."""

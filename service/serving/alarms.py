@@ -135,7 +135,8 @@ NO_TRAINER = Alarm(
     "no_trainer",
     "warning",
     "No trainer runs",
-    "Ordered trainings wait. Start `hedgerow trainer`, or `hedgerow serve` with the setting `trainer` on.",
+    "Ordered trainings wait. Start `hedgerow trainer`, or `hedgerow serve` with the setting "
+    "`trainer` on.",
 )
 
 

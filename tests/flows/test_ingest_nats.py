@@ -1,6 +1,8 @@
 """Messages of NATS count once, through kills of the process that brings them."""
 
 import asyncio
+import os
+import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
@@ -19,7 +21,7 @@ from tests.flows.recorded import recorded
 from tests.flows.roles import Role
 from tests.nats_server import NatsServer, needs_nats
 from tests.server import wait_until
-from tests.service.running import hedgerow
+from tests.service.running import hedgerow, is_gone, service, started
 
 pytestmark = [pytest.mark.flow, needs_nats]
 
@@ -182,3 +184,33 @@ def test_a_missing_stream_is_said_in_one_line(broker: NatsServer, room: Path) ->
     done = hedgerow("ingest", *options, HEDGEROW_DATA_DIR=str(room / "data"))
     assert done.returncode == 2
     assert "NATS has no stream 'EVENTS'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_serve_brings_a_stream_in_and_ends_with_nothing_left(
+    room: Path, broker: NatsServer
+) -> None:
+    publish(broker, [message(i)[1] for i in range(200)])
+    url = f"{broker.url}/EVENTS?subject=events.%3E&batch=50&ack-wait=1"
+    with service(room, ingest=(url,)) as running:
+        wait_until(lambda: seen(broker) and unacknowledged(broker) == 0)
+        with running.client() as client:
+            partitions = client.get("/v1/stats")["partitions"]
+            assert sum(one["appended"] for one in partitions) == 200
+        first = started(running)["ingest-0"][-1]
+        os.kill(first, signal.SIGKILL)
+        publish(broker, [message(i)[1] for i in range(200, 300)])
+        wait_until(lambda: len(started(running)["ingest-0"]) > 1)
+        wait_until(lambda: unacknowledged(broker) == 0)
+        last = started(running)["ingest-0"][-1]
+    assert is_gone(last)
+
+
+@pytest.mark.slow
+def test_serve_goes_on_without_a_stream_that_is_not_there(room: Path, broker: NatsServer) -> None:
+    with service(room, ingest=(f"{broker.url}/NONE",)) as running, running.client() as client:
+        running.wait_until_ready(client)
+        ended = '"child": "ingest-0", "code": 2'
+        wait_until(lambda: ended in running.log.read_text())
+        assert "NATS has no stream 'NONE'" in running.log.read_text()
+        assert client.get("/healthz")["status"] == "ok"

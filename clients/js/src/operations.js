@@ -82,6 +82,15 @@ export class Operations {
   }
 
   /**
+   * What the console shows as problems, as this process sees it at this moment.
+   *
+   * @returns {Promise<types.AlarmList>}
+   */
+  listAlarms() {
+    return this.call({ method: "GET", path: "/v1/alarms" });
+  }
+
+  /**
    * What operators did, the newest first: keys, models, trainings, deletions, exports of users.
    *
    * The newest 10 000 acts are kept. A request without the needed role is not an act.
@@ -1035,5 +1044,58 @@ export class Operations {
    */
   getUserTopics(user) {
     return this.call({ method: "GET", path: path("/v1/users/{user}/topics", { user }) });
+  }
+
+  /**
+   * All webhooks without their secrets, and how their latest deliveries went.
+   *
+   * @returns {Promise<types.WebhookPage>}
+   */
+  listWebhooks() {
+    return this.call({ method: "GET", path: "/v1/webhooks" });
+  }
+
+  /**
+   * From now on events are posted to this address, signed with the secret of this answer.
+   *
+   * The secret is shown here and nowhere else. 409 `conflict` if there are 16 webhooks.
+   *
+   * @param {types.NewWebhook} body
+   * @returns {Promise<types.CreatedWebhook>}
+   */
+  createWebhook(body) {
+    return this.call({ method: "POST", path: "/v1/webhooks", body });
+  }
+
+  /**
+   * Nothing is sent to it any longer; what waits for it is forgotten.
+   *
+   * @param {string} webhook
+   * @returns {Promise<types.Webhook>}
+   */
+  deleteWebhook(webhook) {
+    return this.call({ method: "DELETE", path: path("/v1/webhooks/{webhook}", { webhook }) });
+  }
+
+  /**
+   * The latest 200 deliveries: those that wait, those that arrived, and those given up.
+   *
+   * @param {string} webhook
+   * @returns {Promise<types.DeliveryPage>}
+   */
+  listDeliveries(webhook) {
+    return this.call({ method: "GET", path: path("/v1/webhooks/{webhook}/deliveries", { webhook }) });
+  }
+
+  /**
+   * Send it an event of the type `webhook.test`, within seconds and like all others.
+   *
+   * How it went stands in its deliveries. 409 `conflict` if the webhook is disabled.
+   *
+   * @param {string} webhook
+   * @returns {Promise<types.Delivery>}
+   */
+  tryWebhook(webhook) {
+    return this.call({ method: "POST", path: path("/v1/webhooks/{webhook}/test", { webhook }) });
   }
 }

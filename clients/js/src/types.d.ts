@@ -16,6 +16,12 @@ export interface Added {
   mean: number;
 }
 
+/** What is wrong now. */
+export interface AlarmList {
+  /** The alarms, those that matter most first; empty: nothing is wrong. */
+  items: Array<ShownAlarm>;
+}
+
 /** A way to make a mixed slate: `stack`, `fusion`, or a ranker alone. */
 export interface Arm {
   /** Positives for which it had a list. */
@@ -310,6 +316,24 @@ export interface CreatedKey {
   secret: string;
 }
 
+/** A webhook with its secret, which is shown only once. */
+export interface CreatedWebhook {
+  /** When it was made; it is told of what happens from then on. */
+  created: string;
+  /** Why nothing is sent any longer; null: it is in use. */
+  disabled: string | null;
+  /** The types of events that it is told of. */
+  events: Array<string>;
+  /** Names the webhook in routes and records. */
+  id: string;
+  /** A name for people. */
+  name: string;
+  /** Checks the signatures of what is sent. */
+  secret: string;
+  /** Where events are posted. */
+  url: string;
+}
+
 /** The schedule, and the current values for its conditions. */
 export interface CurrentSchedule {
   /**
@@ -364,6 +388,38 @@ export interface CurrentSchedule {
   version: number;
   /** Who changed it last. */
   who: string | null;
+}
+
+/** An event on its way to a webhook, or how that ended. */
+export interface Delivery {
+  /** What is sent. */
+  body: string;
+  /** When the event was queued. */
+  created: string;
+  /** When it ended; null: it waits. */
+  ended: string | null;
+  /** Why the last try failed; null: it did not. */
+  error: string | null;
+  /** The header `webhook-id`, the same with every try. */
+  id: string;
+  /** When it is sent next; null: it has ended. */
+  next: string | null;
+  /** How far it is. */
+  state: "waiting" | "delivered" | "given_up";
+  /** The status of the receiver's last answer; null: there was none. */
+  status: number | null;
+  /** How often it was sent. */
+  tries: number;
+  /** The type of the event. */
+  type: string;
+}
+
+/** Deliveries, the newest first. */
+export interface DeliveryPage {
+  /** The entries of this page. */
+  items: Array<Delivery>;
+  /** Send it back as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
 }
 
 /** The receipt of a deleted user, which does not name the user. */
@@ -1002,6 +1058,16 @@ export interface NewKey {
   role: "read" | "write" | "admin";
 }
 
+/** A webhook to make. */
+export interface NewWebhook {
+  /** The types of events that it is told of; null: all. */
+  events?: Array<"training.ended" | "model.promoted" | "model.rolled_back" | "model.pinned" | "model.unpinned" | "experiment.ended" | "alarm.opened" | "alarm.closed"> | null;
+  /** A name for people. */
+  name?: string;
+  /** Where events are posted: `https://`, unless private addresses are allowed. */
+  url: string;
+}
+
 /** The prediction of an ordinal model from features; `experts` is always empty. */
 export interface OrdinalPrediction {
   /** The mean of the levels' ratings; `rating` is the same. */
@@ -1151,7 +1217,7 @@ export interface Problem {
   /** For a write of many rows: how many rows are stored. */
   accepted?: number;
   /** The error code, for programs. */
-  code: "backlogged" | "conflict" | "cursor_expired" | "forbidden" | "foreign_origin" | "future_timestamp" | "headers_too_large" | "idempotency_key_reused" | "internal" | "invalid_cursor" | "invalid_document" | "invalid_event" | "invalid_filter" | "invalid_id" | "invalid_request" | "invalid_schedule" | "invalid_sequence" | "invalid_training" | "item_limit" | "line_too_long" | "malformed_body" | "malformed_json" | "malformed_request" | "method_not_allowed" | "model_pinned" | "no_earlier_version" | "not_found" | "not_ready" | "nothing_accepted" | "out_of_scale" | "overloaded" | "rate_limited" | "request_line_too_long" | "sequence_not_reached" | "store_rolled_back" | "store_unavailable" | "too_large" | "too_many_connections" | "too_slow" | "unauthorised" | "unknown_kind" | "unsupported_media_type" | "untrusted_host" | "upgrade_required" | "version_conflict";
+  code: "backlogged" | "conflict" | "cursor_expired" | "forbidden" | "foreign_origin" | "future_timestamp" | "headers_too_large" | "idempotency_key_reused" | "internal" | "invalid_cursor" | "invalid_document" | "invalid_event" | "invalid_filter" | "invalid_id" | "invalid_request" | "invalid_schedule" | "invalid_sequence" | "invalid_training" | "invalid_webhook" | "item_limit" | "line_too_long" | "malformed_body" | "malformed_json" | "malformed_request" | "method_not_allowed" | "model_pinned" | "no_earlier_version" | "not_found" | "not_ready" | "nothing_accepted" | "out_of_scale" | "overloaded" | "rate_limited" | "request_line_too_long" | "sequence_not_reached" | "store_rolled_back" | "store_unavailable" | "too_large" | "too_many_connections" | "too_slow" | "unauthorised" | "unknown_kind" | "unsupported_media_type" | "untrusted_host" | "upgrade_required" | "version_conflict";
   /** The explanation for people: what is wrong and what to do. */
   detail: string;
   /** Each fault of a request with the path of its field. */
@@ -1547,6 +1613,28 @@ export interface Setting {
 export interface SettingsInEffect {
   /** In the order of the reference. */
   settings: Array<Setting>;
+}
+
+/** Something that is wrong, and what to do about it. */
+export interface ShownAlarm {
+  /** The partition or strategy that it is about; null: the whole service. */
+  about: string | null;
+  /** What it is, for programs. */
+  code: string;
+  /** What it means, and what to do. */
+  detail: string;
+  /**
+   * The call that mends it, if one does: `POST /v1/retrain`, or `POST /v1/models/rollback` with
+   * the strategy of `about`.
+   */
+  mend: "retrain" | "roll_back" | null;
+  /**
+   * `error`: something does not work; `warning`: something will not, or may be lost; `info`:
+   * something could be better.
+   */
+  severity: "error" | "warning" | "info";
+  /** What it is, for people. */
+  title: string;
 }
 
 /** The weight of a standardised signal in the stack. */
@@ -1982,6 +2070,52 @@ export interface WarnedLine {
   index: number;
   /** The number of the line, from 1, as editors count. */
   line: number;
+}
+
+/** A webhook without its secret. */
+export interface Webhook {
+  /** When it was made; it is told of what happens from then on. */
+  created: string;
+  /** Why nothing is sent any longer; null: it is in use. */
+  disabled: string | null;
+  /** The types of events that it is told of. */
+  events: Array<string>;
+  /** Names the webhook in routes and records. */
+  id: string;
+  /** A name for people. */
+  name: string;
+  /** Where events are posted. */
+  url: string;
+}
+
+/** Webhooks, the oldest first. */
+export interface WebhookPage {
+  /** The entries of this page. */
+  items: Array<WebhookState>;
+  /** Send it back as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+/** A webhook, and how its latest deliveries went. */
+export interface WebhookState {
+  /** When it was made; it is told of what happens from then on. */
+  created: string;
+  /** Those of the latest 200 that the receiver has. */
+  delivered: number;
+  /** Why nothing is sent any longer; null: it is in use. */
+  disabled: string | null;
+  /** The types of events that it is told of. */
+  events: Array<string>;
+  /** Those of the latest 200 that it does not have, and will not be sent again. */
+  given_up: number;
+  /** Names the webhook in routes and records. */
+  id: string;
+  /** A name for people. */
+  name: string;
+  /** Where events are posted. */
+  url: string;
+  /** Deliveries that wait to be sent, or to be sent again. */
+  waiting: number;
 }
 
 /** The result of a write; to read what you wrote, send `sequence` as `min_sequence`. */

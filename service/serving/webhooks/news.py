@@ -99,8 +99,9 @@ class Settling:
         here = {(one.code, one.about): one for one in found}
         open_ = {one.key: one for one in told}
         changing = here.keys() ^ open_.keys()
-        self._since = {key: self._since.get(key, now) for key in changing}
-        settled = {key for key, at in self._since.items() if now - at >= self._settled_s}
+        since = {key: self._since.get(key, now) for key in changing}
+        settled = {key for key, at in since.items() if now - at >= self._settled_s}
+        self._since = {key: at for key, at in since.items() if key not in settled}
         opened = [_opened(here[key], at_ms) for key in here if key in settled]
         closed = [one for key, one in open_.items() if key in settled]
         left = [one for one in told if one not in closed]

@@ -99,8 +99,8 @@ class WebhookSender(Polled):
         if now == before:
             return
         new = [
-            new_delivery(webhook.id, event.type, body_of(event))
-            for event in (*records.events, *alarms.events)
+            new_delivery(webhook.id, event.type, body_of(event), number)
+            for number, event in enumerate((*records.events, *alarms.events))
             for webhook in webhooks
             if event.concerns(webhook)
         ]

@@ -67,6 +67,11 @@ class AsyncOperations(ABC):
         )
         return answer
 
+    async def list_alarms(self) -> types.AlarmList:
+        """What the console shows as problems, as this process sees it at this moment."""
+        answer: types.AlarmList = await self.call(Request("GET", "/v1/alarms"))
+        return answer
+
     async def get_audit(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> types.AuditPage:
@@ -1224,5 +1229,42 @@ class AsyncOperations(ABC):
         """
         answer: types.UserTopics = await self.call(
             Request("GET", path("/v1/users/{user}/topics", user=user))
+        )
+        return answer
+
+    async def list_webhooks(self) -> types.WebhookPage:
+        """All webhooks without their secrets, and how their latest deliveries went."""
+        answer: types.WebhookPage = await self.call(Request("GET", "/v1/webhooks"))
+        return answer
+
+    async def create_webhook(self, body: types.NewWebhook) -> types.CreatedWebhook:
+        """From now on events are posted to this address, signed with the secret of this answer.
+
+        The secret is shown here and nowhere else. 409 `conflict` if there are 16 webhooks.
+        """
+        answer: types.CreatedWebhook = await self.call(Request("POST", "/v1/webhooks", body=body))
+        return answer
+
+    async def delete_webhook(self, webhook: str) -> types.Webhook:
+        """Nothing is sent to it any longer; what waits for it is forgotten."""
+        answer: types.Webhook = await self.call(
+            Request("DELETE", path("/v1/webhooks/{webhook}", webhook=webhook))
+        )
+        return answer
+
+    async def list_deliveries(self, webhook: str) -> types.DeliveryPage:
+        """The latest 200 deliveries: those that wait, those that arrived, and those given up."""
+        answer: types.DeliveryPage = await self.call(
+            Request("GET", path("/v1/webhooks/{webhook}/deliveries", webhook=webhook))
+        )
+        return answer
+
+    async def try_webhook(self, webhook: str) -> types.Delivery:
+        """Send it an event of the type `webhook.test`, within seconds and like all others.
+
+        How it went stands in its deliveries. 409 `conflict` if the webhook is disabled.
+        """
+        answer: types.Delivery = await self.call(
+            Request("POST", path("/v1/webhooks/{webhook}/test", webhook=webhook))
         )
         return answer

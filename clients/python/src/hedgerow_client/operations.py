@@ -65,6 +65,11 @@ class Operations(ABC):
         answer: types.Key = self.call(Request("DELETE", path("/v1/admin/keys/{key}", key=key)))
         return answer
 
+    def list_alarms(self) -> types.AlarmList:
+        """What the console shows as problems, as this process sees it at this moment."""
+        answer: types.AlarmList = self.call(Request("GET", "/v1/alarms"))
+        return answer
+
     def get_audit(self, *, limit: int | None = None, cursor: str | None = None) -> types.AuditPage:
         """What operators did, the newest first: keys, models, trainings, deletions, exports of
         users.
@@ -1204,5 +1209,42 @@ class Operations(ABC):
         """
         answer: types.UserTopics = self.call(
             Request("GET", path("/v1/users/{user}/topics", user=user))
+        )
+        return answer
+
+    def list_webhooks(self) -> types.WebhookPage:
+        """All webhooks without their secrets, and how their latest deliveries went."""
+        answer: types.WebhookPage = self.call(Request("GET", "/v1/webhooks"))
+        return answer
+
+    def create_webhook(self, body: types.NewWebhook) -> types.CreatedWebhook:
+        """From now on events are posted to this address, signed with the secret of this answer.
+
+        The secret is shown here and nowhere else. 409 `conflict` if there are 16 webhooks.
+        """
+        answer: types.CreatedWebhook = self.call(Request("POST", "/v1/webhooks", body=body))
+        return answer
+
+    def delete_webhook(self, webhook: str) -> types.Webhook:
+        """Nothing is sent to it any longer; what waits for it is forgotten."""
+        answer: types.Webhook = self.call(
+            Request("DELETE", path("/v1/webhooks/{webhook}", webhook=webhook))
+        )
+        return answer
+
+    def list_deliveries(self, webhook: str) -> types.DeliveryPage:
+        """The latest 200 deliveries: those that wait, those that arrived, and those given up."""
+        answer: types.DeliveryPage = self.call(
+            Request("GET", path("/v1/webhooks/{webhook}/deliveries", webhook=webhook))
+        )
+        return answer
+
+    def try_webhook(self, webhook: str) -> types.Delivery:
+        """Send it an event of the type `webhook.test`, within seconds and like all others.
+
+        How it went stands in its deliveries. 409 `conflict` if the webhook is disabled.
+        """
+        answer: types.Delivery = self.call(
+            Request("POST", path("/v1/webhooks/{webhook}/test", webhook=webhook))
         )
         return answer

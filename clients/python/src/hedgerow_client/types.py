@@ -20,6 +20,13 @@ class Added(TypedDict):
     """The mean."""
 
 
+class AlarmList(TypedDict):
+    """What is wrong now."""
+
+    items: "list[ShownAlarm]"
+    """The alarms, those that matter most first; empty: nothing is wrong."""
+
+
 class Arm(TypedDict):
     """A way to make a mixed slate: `stack`, `fusion`, or a ranker alone."""
 
@@ -382,6 +389,25 @@ class CreatedKey(TypedDict):
     """Send it as `Authorization: Bearer ...`."""
 
 
+class CreatedWebhook(TypedDict):
+    """A webhook with its secret, which is shown only once."""
+
+    created: str
+    """When it was made; it is told of what happens from then on."""
+    disabled: str | None
+    """Why nothing is sent any longer; null: it is in use."""
+    events: list[str]
+    """The types of events that it is told of."""
+    id: str
+    """Names the webhook in routes and records."""
+    name: str
+    """A name for people."""
+    secret: str
+    """Checks the signatures of what is sent."""
+    url: str
+    """Where events are posted."""
+
+
 class CurrentSchedule(TypedDict):
     """The schedule, and the current values for its conditions."""
 
@@ -433,6 +459,40 @@ class CurrentSchedule(TypedDict):
     """The number of changes so far, also by DELETE."""
     who: str | None
     """Who changed it last."""
+
+
+class Delivery(TypedDict):
+    """An event on its way to a webhook, or how that ended."""
+
+    body: str
+    """What is sent."""
+    created: str
+    """When the event was queued."""
+    ended: str | None
+    """When it ended; null: it waits."""
+    error: str | None
+    """Why the last try failed; null: it did not."""
+    id: str
+    """The header `webhook-id`, the same with every try."""
+    next: str | None
+    """When it is sent next; null: it has ended."""
+    state: Literal["waiting", "delivered", "given_up"]
+    """How far it is."""
+    status: int | None
+    """The status of the receiver's last answer; null: there was none."""
+    tries: int
+    """How often it was sent."""
+    type: str
+    """The type of the event."""
+
+
+class DeliveryPage(TypedDict):
+    """Deliveries, the newest first."""
+
+    items: "list[Delivery]"
+    """The entries of this page."""
+    next_cursor: str | None
+    """Send it back as `cursor` for the next page; null at the end."""
 
 
 class ErasedUser(TypedDict):
@@ -1108,6 +1168,31 @@ class NewKey(TypedDict):
     """What the key may do: `read`; `write`, feedback and documents too; `admin`, everything."""
 
 
+class NewWebhook(TypedDict):
+    """A webhook to make."""
+
+    events: NotRequired[
+        list[
+            Literal[
+                "training.ended",
+                "model.promoted",
+                "model.rolled_back",
+                "model.pinned",
+                "model.unpinned",
+                "experiment.ended",
+                "alarm.opened",
+                "alarm.closed",
+            ]
+        ]
+        | None
+    ]
+    """The types of events that it is told of; null: all."""
+    name: NotRequired[str]
+    """A name for people."""
+    url: str
+    """Where events are posted: `https://`, unless private addresses are allowed."""
+
+
 class OrdinalPrediction(TypedDict):
     """The prediction of an ordinal model from features; `experts` is always empty."""
 
@@ -1282,6 +1367,7 @@ class Problem(TypedDict):
         "invalid_schedule",
         "invalid_sequence",
         "invalid_training",
+        "invalid_webhook",
         "item_limit",
         "line_too_long",
         "malformed_body",
@@ -1785,6 +1871,27 @@ class SettingsInEffect(TypedDict):
 
     settings: "list[Setting]"
     """In the order of the reference."""
+
+
+class ShownAlarm(TypedDict):
+    """Something that is wrong, and what to do about it."""
+
+    about: str | None
+    """The partition or strategy that it is about; null: the whole service."""
+    code: str
+    """What it is, for programs."""
+    detail: str
+    """What it means, and what to do."""
+    mend: Literal["retrain", "roll_back"] | None
+    """The call that mends it, if one does: `POST /v1/retrain`, or `POST /v1/models/rollback`
+    with the strategy of `about`.
+    """
+    severity: Literal["error", "warning", "info"]
+    """`error`: something does not work; `warning`: something will not, or may be lost; `info`:
+    something could be better.
+    """
+    title: str
+    """What it is, for people."""
 
 
 class SignalWeight(TypedDict):
@@ -2292,6 +2399,55 @@ class WarnedLine(TypedDict):
     """The number of the row, from 0."""
     line: int
     """The number of the line, from 1, as editors count."""
+
+
+class Webhook(TypedDict):
+    """A webhook without its secret."""
+
+    created: str
+    """When it was made; it is told of what happens from then on."""
+    disabled: str | None
+    """Why nothing is sent any longer; null: it is in use."""
+    events: list[str]
+    """The types of events that it is told of."""
+    id: str
+    """Names the webhook in routes and records."""
+    name: str
+    """A name for people."""
+    url: str
+    """Where events are posted."""
+
+
+class WebhookPage(TypedDict):
+    """Webhooks, the oldest first."""
+
+    items: "list[WebhookState]"
+    """The entries of this page."""
+    next_cursor: str | None
+    """Send it back as `cursor` for the next page; null at the end."""
+
+
+class WebhookState(TypedDict):
+    """A webhook, and how its latest deliveries went."""
+
+    created: str
+    """When it was made; it is told of what happens from then on."""
+    delivered: int
+    """Those of the latest 200 that the receiver has."""
+    disabled: str | None
+    """Why nothing is sent any longer; null: it is in use."""
+    events: list[str]
+    """The types of events that it is told of."""
+    given_up: int
+    """Those of the latest 200 that it does not have, and will not be sent again."""
+    id: str
+    """Names the webhook in routes and records."""
+    name: str
+    """A name for people."""
+    url: str
+    """Where events are posted."""
+    waiting: int
+    """Deliveries that wait to be sent, or to be sent again."""
 
 
 class Written(TypedDict):

@@ -6,7 +6,7 @@ from core.scale import Scale
 from service.errors import Backlogged, StoreUnavailable
 from service.store.connection import connect_async
 from service.store.keys import PartitionKeys
-from service.store.log.stream import LogReader, LogWriter
+from service.store.log.stream import LogEntry, LogReader, LogWriter
 from service.store.namespace import Namespace
 
 
@@ -110,7 +110,7 @@ def test_the_reader_returns_what_follows_the_watermark(appending, client, space)
     assert reader.read_after(0, block_ms=0, max_bytes=1000) == []
     appending(story)
     read = reader.read_after(0, block_ms=0, max_bytes=1000)
-    assert read == [(1, b"a", True), (3, b"bb", True), (6, b"ccc", True)]
+    assert read == [LogEntry(1, b"a"), LogEntry(3, b"bb"), LogEntry(6, b"ccc")]
     # inside an entry: the entry is read again, and its sequences tell which events are new
-    assert reader.read_after(2, block_ms=0, max_bytes=2) == [(3, b"bb", True)]
+    assert reader.read_after(2, block_ms=0, max_bytes=2) == [LogEntry(3, b"bb")]
     assert reader.read_after(6, block_ms=1, max_bytes=1000) == []
