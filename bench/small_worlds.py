@@ -100,6 +100,12 @@ class SmallWorld:
             likely[~own] /= likely[~own].sum() / (1.0 - self.loyalty)
         return likely / likely.sum()
 
+    def share_of(self, taste: int, of: int) -> float:
+        """Return how likely the first item of a user with a taste is of this or another one."""
+        if self.n_tastes == 1:
+            return 1.0
+        return self.loyalty if taste == of else (1.0 - self.loyalty) / (self.n_tastes - 1)
+
     def _items_of(self, taste: int, rng: np.random.Generator) -> list[int]:
         likely = self.chances(taste)
         n = min(3 + int(rng.poisson(self.each - 3)), self.n_items)

@@ -35,7 +35,7 @@ class Earlier:
 
     logit: Logit
     strength: float
-    """Pull towards its weights, in events, beside ``PRIOR``."""
+    """Pull towards its weights, in events, beside that of every fit."""
 
 
 def fit(
@@ -43,6 +43,7 @@ def fit(
     names: Sequence[str],
     *,
     top: float = TOP,
+    pull: float = PRIOR,
     earlier: Earlier | None = None,
     begin: Logit | None = None,
     steps: int = TOP_STEPS,
@@ -51,7 +52,8 @@ def fit(
     """Return the logit of these signals; raise DataError if no event has its item in its list.
 
     It begins at the weights ``begin``, else at those of the earlier fit, else at what is
-    expected: 1 for ``BY_BAYES``, 0 for all others. Signals ``without`` get no weight.
+    expected: 1 for ``BY_BAYES``, 0 for all others. Signals ``without`` get no weight. ``pull`` is
+    the strength with which weights are held at what is expected, in events.
 
     >>> from core.stack.choices import Choice, choices_of
     >>> item = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
@@ -73,7 +75,7 @@ def fit(
         of_events=context(expected.length, known.length),
         choices=known,
         towards=towards.weights.ravel(),
-        pull=np.tile(PRIOR * np.array([1.0, STEADY, STEADY]) + strength, len(names)),
+        pull=np.tile(pull * np.array([1.0, STEADY, STEADY]) + strength, len(names)),
     )
     weights = first.weights.ravel()
     # the loss of the top is flat far from its end: it begins where the likelihood ends

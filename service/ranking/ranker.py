@@ -27,6 +27,7 @@ from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked, chosen
 from service.ranking.strategies import Strategy
 
 NO_VECTORS: F32 = np.empty((0, 0), np.float32)
+NO_LIKES: F32 = np.empty(0, np.float32)
 _EVERY: Mask = np.empty(0, np.bool_)
 """An empty mask, for which a scan lets every item pass."""
 
@@ -198,6 +199,11 @@ class Ranker(ABC):
         inverse = self._inverse_lengths
         scores = self.item_vectors @ (self.item_vectors[item] * inverse[item])
         return chosen(scores * inverse, pool, n)
+
+    @property
+    def likes(self) -> F32:
+        """Return how many people liked each item by the training (n,); empty: it does not say."""
+        return NO_LIKES
 
     @property
     def unplaced(self) -> I32:

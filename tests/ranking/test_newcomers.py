@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from core.mixture_weights import Weights
+from core.popularity import TOTAL, WIDTH, popular
 from core.stack.arms import STACK, Arms
 from core.stack.logit import Logit
 from service.ranking.families import FAMILIES
@@ -16,6 +17,9 @@ from service.ranking.slates.slate import slate
 from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import signal_names
 from service.ranking.trained.content import ByContent
+from service.ranking.untrained.everybody import Orders
+from service.ranking.untrained.learned import LearnedState
+from service.serving.copies.new_items import known_events
 from tests.core.described import N_ITEMS, N_NEW, body, fitted
 from tests.rankers import asker, everything, fold_in, lineup, no_categories
 
@@ -48,6 +52,21 @@ def test_what_is_known_of_an_item_counts_more_and_more() -> None:
     for item, other, own, likely in ((9, 2, 0.1, 0.4), (2, 9, 0.4, 0.1)):
         found = chances(newcomers([other, other], 0.5, (item,)))
         assert found[item] == pytest.approx(0.25 * (likely + 0.05) / 2 + 0.75 * own)
+
+
+def test_an_item_that_many_people_looked_at_is_known_although_views_weigh_little() -> None:
+    model = ByContent(FAMILIES["content"], "v", fitted(), {})
+    views = np.zeros((3, WIDTH))
+    views[:, TOTAL] = 0.2, 9.0, 0.0
+    evidence = Orders(popular(views))
+    events = known_events(evidence, LearnedState(), model)
+    likes = fitted().likes
+    assert likes is not None
+    assert likes[0] > 5.0
+    expected = likes.astype(float)
+    expected[1] = max(9.0, likes[1])
+    np.testing.assert_array_equal(events, expected)
+    np.testing.assert_allclose(known_events(evidence, LearnedState(), None), [0.2, 9.0], rtol=1e-6)
 
 
 def test_look_alikes_that_cannot_be_shown_do_not_count() -> None:

@@ -93,6 +93,13 @@ def test_its_affinity_is_a_signal_by_what_somebody_likes() -> None:
     np.testing.assert_array_equal(only.signals_of(dislikes, items)[:, at], expected)
 
 
+def test_how_many_liked_an_item_is_a_signal() -> None:
+    only, items = content(**{ADDS: 1.0}), np.arange(N_ITEMS + 1, dtype=np.int32)
+    found = only.signals_of(asker([2, 4]), items)[:, list(only.signals).index("log likes")]
+    np.testing.assert_array_equal(found, fitted().log_likes_of(items))
+    assert np.ptp(found) > 1.0
+
+
 def test_it_ranks_for_those_whom_no_other_knows() -> None:
     assert "content" in mixed(stacked(content()))
 

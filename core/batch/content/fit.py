@@ -5,6 +5,8 @@ Vectors of texts take part where items that a regression has not seen are placed
 
 from dataclasses import replace
 
+import numpy as np
+
 from core.batch.content.affinity import features_of, shares_of
 from core.batch.content.affinity_fit import fit_affinity
 from core.batch.content.config import ContentConfig
@@ -42,6 +44,7 @@ def fit(pairs: Interactions, described: Described, config: ContentConfig) -> Con
         placed.map,
         used.encoder,
         fit_affinity(liked, shares_of(plain.rows, feature), feature),
+        evidence.astype(np.float32),
     )
 
 

@@ -46,6 +46,8 @@ class Content:
     encoder: DocumentEncoder
     tastes: Affinity | None = None
     """None: an earlier version of the code fitted the model."""
+    likes: F32 | None = None
+    """How many users liked each item of the training, (m,); None: as ``tastes``."""
 
     @property
     def n_items(self) -> int:
@@ -75,6 +77,22 @@ class Content:
             past = liked[liked < self.n_items]
             found[known] = self.tastes.of(self.shares, past, items[known])
         return found
+
+    def log_likes_of(self, items: I32) -> F32:
+        """Return log(1 + users who liked it) of items (m,), as of the training.
+
+        For an item that came later it is the mean of the others: nothing is known yet.
+        """
+        likes = self._log_likes
+        found = np.full(items.size, likes.mean() if likes.size else 0.0, np.float32)
+        known = items < likes.size
+        found[known] = likes[items[known]]
+        return found
+
+    @cached_property
+    def _log_likes(self) -> F32:
+        none: F32 = np.empty(0, np.float32)
+        return none if self.likes is None else np.log1p(self.likes)
 
     @cached_property
     def shares(self) -> sp.csr_array:

@@ -33,6 +33,8 @@ def of_content(model: str, fitted: Content, **about: Unpack[About]) -> Snapshot:
         arrays |= _of_texts(fitted.encoder.texts) | {"text_map": weights[named:-1]}
     if fitted.tastes is not None:
         arrays |= {"usual": fitted.tastes.usual, "doubt": fitted.tastes.doubt}
+    if fitted.likes is not None:
+        arrays["likes"] = fitted.likes
     documents = {"documents": fitted.encoder.to_json()}
     return replace(
         snapshot,
@@ -52,7 +54,8 @@ def content_of(snapshot: Snapshot) -> Content:
         weights: Any = arrays["map"]
         if encoder.texts is not None:
             weights = np.concatenate([weights[:-1], arrays["text_map"], weights[-1:]])
-        return Content(row, places, rows, DocumentMap(weights), encoder, _tastes(arrays, encoder))
+        tastes, likes = _tastes(arrays, encoder), arrays.get("likes")
+        return Content(row, places, rows, DocumentMap(weights), encoder, tastes, likes)
     except (KeyError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of content: {error}") from error
 

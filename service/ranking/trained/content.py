@@ -19,6 +19,7 @@ from core.types import F32, I32
 from service.ranking.asker import Asker
 from service.ranking.family import ADDS, Family, Published
 from service.ranking.pool import Pool, Ranked, chosen
+from service.ranking.ranker import NO_LIKES
 from service.ranking.trained.fold_in import FoldIn
 
 _NUMBERS = count(1)
@@ -27,7 +28,7 @@ _NUMBERS = count(1)
 class ByContent(FoldIn):
     """Ranks by the products of the user's vector with the places of items."""
 
-    signals = (*SIGNALS, "log affinity")
+    signals = (*SIGNALS, "log affinity", "log likes")
 
     def __init__(
         self,
@@ -63,7 +64,11 @@ class ByContent(FoldIn):
         own = super().signals_of(asker, items)
         past = asker.preferences
         affinity = self.model.affinity(past.item_ix[past.target > 0.0], items)
-        return np.hstack([own, affinity[:, None]])
+        return np.column_stack([own, affinity, self.model.log_likes_of(items)])
+
+    @property
+    def likes(self) -> F32:
+        return NO_LIKES if self.model.likes is None else self.model.likes
 
     def has(self, item: int) -> bool:
         return item < self.n_items and bool(self.model.placed[item])
@@ -103,6 +108,7 @@ class ByContent(FoldIn):
         self.model.scores(np.zeros(self.model.places.shape[1], np.float32))
         one = np.zeros(1, np.int32)
         self.model.affinity(one, one)
+        self.model.log_likes_of(one)
 
 
 def read_content(family: Family, model: Published) -> ByContent:

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.online.tables import COUNT
 from core.types import F64, I64
-from service.ranking.ranker import Ranker
+from service.ranking.ranker import NO_LIKES, Ranker
 from service.ranking.slates.exploration import HOUR_MS, Exploration, NewItems
 from service.ranking.slates.new_items import LookAlikes, Said, new_items
 from service.ranking.untrained.everybody import Orders
@@ -80,7 +80,7 @@ class NewItemsFollower(Polled):
         # on this thread: the masks may not be shared
         n = len(items.blocks) * BLOCK
         allowed, opens = items.mask(time_ms, n), items.opens(n)
-        events = _events(orders, learned)
+        events = known_events(orders, learned, placing)
 
         def made() -> Fresh:
             said = Said(*items.category_pairs[:3], opens)
@@ -103,13 +103,18 @@ def _fresh(new: NewItems, counts: I64) -> Fresh:
     return Fresh(new, int(shown[SHOWN]), int(shown[CLICKED]))
 
 
-def _events(orders: Orders, learned: LearnedState) -> F64:
-    """Return the evidence of each item, or its number of ratings if that is more."""
+def known_events(orders: Orders, learned: LearnedState, placing: Ranker | None) -> F64:
+    """Return the largest of the evidence of each item, its ratings, and the people who liked it.
+
+    Views weigh little, but an item that many people looked at is known.
+    """
     items, evidence = orders.popular
     parts = [part.online.rows[:, COUNT] for part in learned.parts.values()]
-    n = max([int(items.max(initial=-1)) + 1, *map(len, parts)])
+    likes = NO_LIKES if placing is None else placing.likes
+    n = max([int(items.max(initial=-1)) + 1, likes.size, *map(len, parts)])
     rated, liked = np.zeros(n), np.zeros(n)
     liked[items] = evidence
+    liked[: likes.size] = np.maximum(liked[: likes.size], likes)
     for part in parts:
         rated[: len(part)] += part
     return np.maximum(liked, rated)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from core.kernels.scan import Mask
 from core.stack.choices import Choice, Choices, choices_of, joined, ndcg10, ranks
+from core.stack.fitting import PRIOR
 from core.stack.guard import Guarded, cross_fitted, guarded
 from core.types import F32, F64, I32, I64
 from service.ranking.asker import Asker
@@ -57,13 +58,16 @@ class Contest:
         choices, at = self._of([name])
         return self._by_user(ndcg10(ranks(choices, choices.signals[:, 0])), at)
 
-    def stack(self, names: Sequence[str]) -> Guarded | None:
-        """Return the stack of these rankers, fitted to all events; None: no item is listed."""
+    def stack(self, names: Sequence[str], pulls: Sequence[float] = (PRIOR,)) -> Guarded | None:
+        """Return the stack of these rankers, fitted to all events; None: no item is listed.
+
+        ``pulls`` are those that are tried (``guarded``).
+        """
         choices, _ = self._of(names)
         if not (choices.taken >= 0).any():
             return None
         columns = score_columns(self._chosen(names))
-        return guarded(choices, self._signals(names), columns, self._rng())
+        return guarded(choices, self._signals(names), columns, self._rng(), pulls=pulls)
 
     def _of(self, names: Sequence[str]) -> tuple[Choices, NDArray[np.intp]]:
         """Return the choices of some rankers as if there were no others, and their events.

@@ -32,7 +32,9 @@ _ABOUT: About = {"settings": {}, "metrics": {}, "cuts": {}}
 
 def _popular(family: Family, known: Material) -> Ranker:
     rows = np.zeros((known.pairs.n_items, WIDTH))
-    rows[:, TOTAL] = known.pairs.liked.item_counts
+    liked = known.pairs.liked
+    # as the learner counts: by the weights of events, of which a pair has the largest
+    rows[:, TOTAL] = np.bincount(liked.item_ix, liked.weight, minlength=liked.n_items)
     return SharedList(family, popularity.popular(rows), {})
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from core.errors import DataError
 from core.gate import FEWEST_USERS, LEVEL, Interval, paired_interval
-from core.stack.guard import Guarded
+from core.stack.fitting import PRIOR
+from core.stack.guard import PULLS_OF_FEW, Guarded
 from core.stack.learning import FEWEST
 from service.ranking.ranker import Ranker
 from service.training.all_families.candidates import Tried
@@ -103,8 +104,9 @@ def weigh(
     wanted = _wanted(fitted)
     mixed = [one.tried.model for one in wanted if not one.tried.only_places]
     names = [*COUNTED, *(name for name in mixed if name in by_history)]
-    stack = table.stack(names)
-    if stack is not None and judges < FEWEST_USERS:
+    few = judges < FEWEST_USERS
+    stack = table.stack(names, PULLS_OF_FEW if few else (PRIOR,))
+    if stack is not None and few:
         stack = _of_few(table, names, stack, seed)
     metrics |= {
         "events": table.user_of.size,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.errors import DataError
 from core.stack.choices import Choice, choices_of, ndcg10, ranks
 from core.stack.fitting import PRIOR, Earlier, fit, loss
-from core.stack.guard import cross_fitted, guarded
+from core.stack.guard import PULLS_OF_FEW, cross_fitted, guarded
 from core.stack.signals import BY_BAYES, signals_of_scores
 from tests.core import reference_stack
 
@@ -122,8 +122,8 @@ def test_many_events_overrule_what_was_expected():
 
 def test_without_an_affinity_nothing_is_expected_of_popularity():
     few = choices_of(foretold(10))
-    popular, _ = BY_BAYES
-    known, unknown = (fit(few, (name, "b", *USELESS)) for name in (popular, "a"))
+    likes, _ = BY_BAYES
+    known, unknown = (fit(few, (name, "b", *USELESS)) for name in (likes, "a"))
     np.testing.assert_array_equal(known.weights, unknown.weights)
     # one that tells nothing of any item is as none
     few.signals[:, 1] = 0.5
@@ -132,12 +132,12 @@ def test_without_an_affinity_nothing_is_expected_of_popularity():
 
 
 def test_a_signal_that_an_earlier_fit_does_not_know_has_the_weight_that_is_expected():
-    popular, affinity = BY_BAYES
-    earlier = fit(choices_of(foretold(500)), (popular, "b", *USELESS))
+    likes, affinity = BY_BAYES
+    earlier = fit(choices_of(foretold(500)), (likes, "b", *USELESS))
     few = choices_of(foretold(10, seed=2))
-    again = fit(few, (popular, affinity, *USELESS), earlier=Earlier(earlier, 200.0))
+    again = fit(few, (likes, affinity, *USELESS), earlier=Earlier(earlier, 200.0))
     own = dict(zip(again.names, again.weights[:, 0] / again.scale, strict=True))
-    assert own[popular] == pytest.approx(earlier.weights[0, 0] / earlier.scale[0], abs=0.1)
+    assert own[likes] == pytest.approx(earlier.weights[0, 0] / earlier.scale[0], abs=0.1)
     assert own[affinity] == pytest.approx(1.0, abs=0.1)
 
 
@@ -215,6 +215,30 @@ def test_the_guard_chooses_the_best_ranker_where_a_fit_would_be_worse():
     names = [str(n) for n in range(41)]
     found = guarded(choices_of(noisy()), names, {"good": 0, "bad": 1}, np.random.default_rng(0))
     assert found.alone == "good"
+
+
+def pulled(choices, *pulls):
+    names = (*BY_BAYES, *(f"noise: {n}" for n in range(choices.signals.shape[1] - 2)))
+    return guarded(choices, names, {"a": 0}, np.random.default_rng(0), pulls=pulls).logit
+
+
+def test_few_events_are_held_at_what_is_expected_where_that_foretells_them_better():
+    """Forty events and forty useless signals: what is expected is right, and a fit is not."""
+    rng = np.random.default_rng(4)
+    useless = [rng.normal(size=(30, 38)).astype(np.float32) for _ in range(540)]
+    listed = [
+        one._replace(signals=np.hstack([one.signals[:, :2], noise]))
+        for one, noise in zip(foretold(540), useless, strict=True)
+    ]
+    few, many = choices_of(listed[:40]), choices_of(listed[40:])
+    strong, weak = pulled(few, *PULLS_OF_FEW), pulled(few, PRIOR)
+    assert gain(strong, many) > 1.02 * gain(weak, many)
+    np.testing.assert_array_equal(strong.weights, pulled(few, max(PULLS_OF_FEW)).weights)
+
+
+def test_events_are_not_held_at_what_they_contradict():
+    many = choices_of(foretold(300, strength=-1.0))
+    np.testing.assert_array_equal(pulled(many, *PULLS_OF_FEW).weights, pulled(many, PRIOR).weights)
 
 
 def test_with_too_few_events_the_best_ranker_is_chosen():

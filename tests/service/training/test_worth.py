@@ -5,17 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.interactions import from_pairs
 from core.meaning import EventMeanings
 from core.stack.choices import ndcg10
 from service.configs import kind_table
-from service.ranking.asker import Asker
+from service.ranking.asker import NOBODY, Asker
 from service.ranking.families import FAMILIES
-from service.ranking.pool import Pool
+from service.ranking.pool import NOTHING, Pool
 from service.settings import Settings
 from service.store.profiles.history_reader import HistoryReader
 from service.training.all_families.contest import contest, contest_of
 from service.training.all_families.settled import COUNTED, ranker_of
 from service.training.all_families.worth import worth
+from service.training.data.material import Material
 from service.training.data.next_events import first_events, next_events
 from service.training.data.reading import read
 from service.training.recipes import SERVED
@@ -40,6 +42,14 @@ def rankers(data):
         model = recipe.fit(known, recipe.settings.base)
         fitted[name] = ranker_of(FAMILIES[name], recipe, model)
     return counted | fitted
+
+
+def test_popularity_counts_weights_as_the_learner_does():
+    pairs = from_pairs([0, 1, 2, 2], [0, 0, 1, 2], weight=[0.2, 0.2, 2.0, 1.0], target=[1, 1, 1, 0])
+    popular = COUNTED["popular"](FAMILIES["popular"], Material(pairs))
+    items, scores, _ = popular.best(NOBODY, Pool(np.ones(3, np.bool_), NOTHING), 2)
+    assert items.tolist() == [1, 0]
+    np.testing.assert_allclose(scores, [2.0, 0.4], rtol=1e-6)
 
 
 def test_an_event_has_the_history_of_its_moment(client, namespace):

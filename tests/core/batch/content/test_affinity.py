@@ -209,3 +209,21 @@ def test_words_are_one_feature() -> None:
     said = [{"features": {"title": f"a red {kind}"}} for kind in ("hat", "shoe", "hat", "shoe")]
     encoder = described(said).encoder
     assert set(features_of(encoder)[encoder.facts.width :].tolist()) == {len(encoder.facts.columns)}
+
+
+def test_it_comes_with_how_many_people_liked_an_item() -> None:
+    model, liked = fitted(), likes()
+    known = model.log_likes_of(ITEMS)
+    np.testing.assert_allclose(np.expm1(known), liked.item_counts, rtol=1e-5, atol=1e-6)
+    later = model.with_items({N_ITEMS: body(0)})
+    both = later.log_likes_of(np.array([3, N_ITEMS], np.int32))
+    np.testing.assert_allclose(both, [known[3], known.mean()], rtol=1e-6)
+
+
+def test_a_snapshot_keeps_how_many_and_one_from_before_opens() -> None:
+    stored = of_content("content", fitted(), settings={}, metrics={}, cuts={})
+    again = content_of(stored).log_likes_of(ITEMS)
+    np.testing.assert_array_equal(again, fitted().log_likes_of(ITEMS))
+    arrays = {name: one for name, one in stored.arrays.items() if name != "likes"}
+    old = content_of(Snapshot(stored.model, arrays, stored.parameters))
+    np.testing.assert_array_equal(old.log_likes_of(ITEMS), 0.0)
