@@ -10,7 +10,7 @@ from msgspec import Struct
 from core.batch.preferences import Preferences
 from core.types import F32
 from service.ranking.pool import HEAD, NOTHING, Head, Pool
-from service.ranking.strategies import Strategy
+from service.ranking.strategies import Strategy, is_mixture
 
 VectorOf: TypeAlias = tuple[Strategy, str]
 """What a cached vector belongs to: a family, and the version of its model."""
@@ -64,12 +64,12 @@ class Asker(Struct, frozen=True, eq=False):
                 return head
         return None
 
-    def without_head(self, strategy: Strategy) -> "Asker":
-        """Return the asker without the cached head of a strategy; heads may be cached as before."""
+    def without_mixtures(self) -> "Asker":
+        """Return the asker without cached heads of mixtures; heads may be cached as before."""
         if self.heads is None:
             return self
-        heads = {name: head for name, head in self.heads.items() if name != strategy}
-        warmed = {name: head for name, head in self.warmed.items() if name != strategy}
+        heads = {name: head for name, head in self.heads.items() if not is_mixture(name)}
+        warmed = {name: head for name, head in self.warmed.items() if not is_mixture(name)}
         return msgspec.structs.replace(self, heads=heads, warmed=warmed)
 
     def having(self, made: Computed | None) -> "Asker":

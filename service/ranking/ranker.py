@@ -128,6 +128,10 @@ class Ranker(ABC):
     def knows(self, asker: Asker) -> bool:
         """Whether it knows enough of this asker to make a personal list."""
 
+    def place(self, asker: Asker) -> str:
+        """Return what it knows of where the list is shown, as a name; empty: nothing."""
+        return ""
+
     @abstractmethod
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
         """Return the best n items, or fewer if the pool has fewer."""

@@ -23,7 +23,7 @@ from service.ranking.keeping import Basis, Made
 from service.ranking.newcomers import NOBODY_NEW, Newcomers
 from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked, all_among
 from service.ranking.ranker import Listed, Ranker
-from service.ranking.strategies import MIXTURE, Strategy
+from service.ranking.strategies import Strategy, mixture_at
 
 HEADS, SHARED_HEADS = 100, 50
 """Candidates of each ranker, and of a list that is the same for everybody."""
@@ -144,11 +144,12 @@ class Stack(Struct, frozen=True, eq=False):
         if not self._may_use_heads(asker, pool, n):
             choice = candidates(self.rankers, asker, pool, n)
             return StackList(self._ranked(choice, asker, pool, n), choice.made, pool, choice)
-        head = asker.head(MIXTURE, self.version)
+        name = self._head_name(asker)
+        head = asker.head(name, self.version)
         made: Sequence[Computed] = ()
-        if head is not None and asker.warmed.get(MIXTURE) is head:
+        if head is not None and asker.warmed.get(name) is head:
             # from now on it is cached as if it had been made now
-            made = [Computed(MIXTURE, head.version, head=head)]
+            made = [Computed(name, head.version, head=head)]
         whole, chosen = replace(pool, excluded=asker.preferences.seen), None
         if isinstance(head, StackHead):
             head = self._standing(head, pool)
@@ -157,7 +158,7 @@ class Stack(Struct, frozen=True, eq=False):
             chosen = candidates(self.rankers, replace(asker, heads=None), whole)
             head = self._ranked(chosen, asker, whole, HEAD)
             head = replace(head, made=head.made.waiting(head.items))
-            made = [*chosen.made, Computed(MIXTURE, head.version, head=head)]
+            made = [*chosen.made, Computed(name, head.version, head=head)]
         as_it_is = pool.excluded is asker.preferences.seen
         found = head.begin(n) if as_it_is else head.first(pool, n)
         if found is None:
@@ -167,12 +168,15 @@ class Stack(Struct, frozen=True, eq=False):
         return StackList(found, made, whole, chosen)
 
     def _may_use_heads(self, asker: Asker, pool: Pool, n: int) -> bool:
-        # a cached head stands until the history changes, whatever features and contexts come; a
-        # ranker by contexts is only in the stack of a request whose context it knows
+        # a cached head stands until the history changes, whatever features come
         by_features = any(ranker.version in asker.features for ranker in self.rankers)
-        by_context = any(ranker.family.reads_context for ranker in self.rankers)
-        alone = not (by_features or by_context)
-        return alone and pool.reopened is not None and asker.may_use_heads(pool, n)
+        usual = not by_features and pool.reopened is not None
+        return usual and asker.may_use_heads(pool, n)
+
+    def _head_name(self, asker: Asker) -> Strategy:
+        """Return the name of the head in a cache: each context has its own."""
+        places = [ranker.place(asker) for ranker in self.rankers]
+        return mixture_at(";".join(place for place in places if place))
 
     def _standing(self, head: StackHead, pool: Pool) -> StackHead | None:
         """Return what a cached head may still answer; None: it must be made again."""

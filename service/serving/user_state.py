@@ -7,11 +7,13 @@ from core.meaning import EventMeanings
 from core.types import F32
 from service.ranking.asker import VectorOf
 from service.ranking.pool import Head
-from service.ranking.strategies import Strategy
+from service.ranking.strategies import Strategy, is_at_place
 from service.serving.standing import KeptAnswer
 from service.store.profiles.history_record import columns
 from service.store.profiles.user_histories import HistoryAnswer
 
+PLACES = 4
+"""Most heads of a user for contexts: for two devices, on two pages each."""
 OVERHEAD, OF_EACH, OF_ANSWER = 1_500, 250, 1_000
 """Approximate bytes of an entry besides its arrays; of each vector and head besides its arrays; of
 each finished answer besides its body."""
@@ -37,6 +39,14 @@ class UserState:
     """Heads for models that are about to go live."""
     answers: dict[bytes, KeptAnswer] = field(default_factory=dict)
     """Finished answers by their query."""
+
+    def keep_head(self, name: Strategy, head: Head) -> None:
+        """Keep a head; of the heads for contexts, the latest."""
+        self.heads.pop(name, None)
+        self.heads[name] = head
+        self.warmed.pop(name, None)
+        for old in [*filter(is_at_place, self.heads)][:-PLACES]:
+            del self.heads[old]
 
     @property
     def nbytes(self) -> int:

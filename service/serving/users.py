@@ -103,8 +103,7 @@ class Users:
         state.vectors.update(vectors)
         for result in made:
             if result.head is not None:
-                state.heads[result.strategy] = result.head
-                state.warmed.pop(result.strategy, None)
+                state.keep_head(result.strategy, result.head)
         self._weigh(user, state, before)
 
     def keep_answer(self, user: str, state: UserState, query: bytes, answer: KeptAnswer) -> None:

@@ -6,15 +6,19 @@ import msgspec
 import numpy as np
 import pytest
 
+from core.batch.here.model import Here
 from core.mixture_weights import Weights
 from core.stack.arms import FUSION, STACK, Arms
 from core.stack.logit import Logit
 from service.ranking.asker import NOBODY
+from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool
 from service.ranking.slates.choice import choose
 from service.ranking.slates.slate import slate
 from service.ranking.slates.wanted import Wanted
 from service.ranking.stack import candidates, signal_names
+from service.ranking.strategies import is_at_place, is_mixture
+from service.ranking.trained.here import ByContext
 from tests.rankers import asker, fold_in, lineup, no_categories
 
 N = 400
@@ -184,6 +188,43 @@ def test_a_cached_head_does_not_answer_for_features_and_weighs_what_it_holds():
     expected = plain(served, known, pool)[0]
     assert expected != plain(served, me, pool)[0]
     assert [pick.item for pick in shown(served, again, pool).picks] == expected[:10]
+
+
+def by_context():
+    """Return a ranker that knows two devices."""
+    rng = np.random.default_rng(3)
+    said = [("device", "phone"), ("device", "tv")]
+    lift, share = rng.normal(size=(2, N)).astype(np.float32), np.full(N, 1 / N, np.float32)
+    return ByContext(FAMILIES["here"], "here-1", Here(said, lift, share), {0: 7})
+
+
+def test_each_context_has_a_cached_head_of_its_own():
+    me, served = asker([3, 7, 11]), world([*MODELS, by_context()])
+    pool, heads = everything(me), {}
+    unheard = {"device": "watch"}
+    places = [{}, {"device": "phone"}, {"device": "tv"}, {"device": "tv", "page": "home"}]
+
+    def items(context, heads=None, **wanted):
+        asks = msgspec.structs.replace(me, context=context, heads=heads)
+        made = shown(served, asks, pool, **wanted)
+        new = {one.strategy: one.head for one in made.made if one.head is not None}
+        return [(pick.item, pick.strategy) for pick in made.picks], new
+
+    for place in places[:3]:
+        found, new = items(place, heads)
+        assert found == items(place)[0]
+        [name] = [name for name in new if is_mixture(name)]
+        assert name not in heads
+        heads |= new
+    assert len([name for name in heads if is_at_place(name)]) == 2
+    lists = [items(place, heads) for place in (*places, unheard)]
+    assert [found for found, _ in lists] == [items(place)[0] for place in (*places, unheard)]
+    assert not any(new for _, new in lists)
+    assert lists[0] == lists[4]
+    assert lists[2] == lists[3]
+    assert lists[0] != lists[1] != lists[2]
+    # what is explained is made now, also for a context
+    assert any(map(is_at_place, items(places[1], heads, explain=True)[1]))
 
 
 def test_a_long_list_goes_on_with_popular_items_that_have_no_probability():

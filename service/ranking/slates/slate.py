@@ -25,7 +25,7 @@ from service.ranking.slates.exploration import Exploration
 from service.ranking.slates.mixing import Pick, RankedItems, picks_of, ranked_items
 from service.ranking.slates.stack_parts import parts_of
 from service.ranking.slates.wanted import DEEP, DEEPEST, Wanted
-from service.ranking.strategies import EXPLORE, MIXTURE, Strategy
+from service.ranking.strategies import EXPLORE, Strategy
 
 Categories = Callable[[Iterable[int]], list[list[str]]]
 
@@ -70,7 +70,7 @@ def slate(
         choice = replace(choice, stack=stack)
     if wanted.explain:
         # what is explained is made now: what a cached list was made of is gone
-        asker = asker.without_head(MIXTURE)
+        asker = asker.without_mixtures()
     reason = choice.reason
     n = wanted.n_ranked
     found = ranked_items(choice, lineup, asker, pool, n)

@@ -38,6 +38,9 @@ class ByContext(Ranker):
     def knows(self, asker: Asker) -> bool:
         return bool(asker.context) and bool(self.model.known(asker.context))
 
+    def place(self, asker: Asker) -> str:
+        return ",".join(map(str, self.model.known(asker.context)))
+
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
         if pool.candidates is None:
             found = self.top(self.model.known(asker.context)).best(pool, n)

@@ -11,9 +11,10 @@ from core.batch.preferences import Preferences
 from core.meaning import RATING
 from core.online.layout import RowLayout
 from service import configs
-from service.ranking.asker import Computed
+from service.ranking.asker import NOBODY, Computed
 from service.ranking.pool import HEAD, Head
-from service.serving.user_state import OF_EACH, UserState
+from service.ranking.strategies import mixture_at
+from service.serving.user_state import OF_EACH, PLACES, UserState
 from service.serving.users import Users
 from service.settings import Settings
 from service.store.connection import AsyncClient, connect, connect_async
@@ -163,6 +164,16 @@ def test_cached_results_are_dropped_with_their_history(redis_url: str, namespace
         assert (await users.get("ada")).heads == {}
 
     run(redis_url, namespace, story)
+
+
+def test_of_heads_for_contexts_the_latest_are_kept() -> None:
+    items, scores = np.zeros(3, np.int32), np.zeros(3, np.float32)
+    known = UserState(NOBODY.preferences, 0, 0)
+    for name in ("mixture", "fbgd", *(mixture_at(f"{n}") for n in (1, 2, 3, 1, 4, 5))):
+        known.keep_head(name, Head("v", items, scores, whole=True))
+    latest = [mixture_at(f"{n}") for n in (3, 1, 4, 5)]
+    assert len(latest) == PLACES
+    assert list(known.heads) == ["mixture", "fbgd", *latest]
 
 
 def test_the_counted_size_of_a_user_is_the_memory_it_takes() -> None:
