@@ -7,11 +7,12 @@ table: no request names a path on the disk.
 
 import gzip
 import hashlib
+import json
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -20,6 +21,7 @@ from starlette.responses import RedirectResponse, Response
 
 from service.http.compression import takes_gzip
 from service.http.sites import page_policy
+from service.ranking.families import FAMILIES, STRATEGIES, title_of
 from service.settings import Settings
 
 STATIC = Path(__file__).parent / "static"
@@ -76,10 +78,28 @@ def _files(settings: Settings) -> Iterator[tuple[str, File]]:
 
 
 def _page(template: str, settings: Settings) -> str:
-    """Return the page, which tells the scripts the settings that they need before any request."""
+    """Return the page, which tells the scripts what they need before any request.
+
+    That is the settings that concern them, and what there is to rank with.
+    """
     return Template(template).substitute(
-        title=escape(settings.console_title), picture=escape(settings.console_picture)
+        title=escape(settings.console_title),
+        picture=escape(settings.console_picture),
+        models=escape(json.dumps(_models())),
     )
+
+
+def _models() -> list[dict[str, Any]]:
+    """Return what may rank, and what it can do besides, by title."""
+    return [
+        {
+            "name": name,
+            "title": title_of(name),
+            "is_trained": name in FAMILIES and FAMILIES[name].trained,
+            "compares_items": name in FAMILIES and FAMILIES[name].compares_items,
+        }
+        for name in sorted(filter(None, STRATEGIES), key=title_of)
+    ]
 
 
 def _file(content: bytes, kind: str) -> File:

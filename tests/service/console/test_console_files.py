@@ -1,9 +1,13 @@
 """What the console's files are on the wire."""
 
+import json
 import re
+from html import unescape
 from pathlib import Path
+from typing import get_args
 
 from service.console.serving import STATIC
+from service.ranking.families import FAMILIES, AnyStrategy, SimilarStrategy, TrainedStrategy
 from tests.api import Api
 
 MOST_BYTES = 300_000
@@ -37,6 +41,20 @@ def test_every_file_is_served_under_the_policy(api: Api) -> None:
 
 def test_the_page_tells_the_scripts_which_features_to_show(api: Api) -> None:
     assert '<meta name="title-feature" content="title">' in api("GET", "/console").text
+
+
+def test_the_page_tells_the_scripts_all_that_may_rank(api: Api) -> None:
+    [told] = re.findall('<meta name="models" content="([^"]+)">', api("GET", "/console").text)
+    models = {one["name"]: one for one in json.loads(unescape(told))}
+    assert set(models) == set(get_args(AnyStrategy))
+    assert models["fbgd"]["title"] == FAMILIES["fbgd"].title
+    trained = {name for name, one in models.items() if one["is_trained"]}
+    assert trained == set(get_args(TrainedStrategy))
+    comparing = {name for name, one in models.items() if one["compares_items"]}
+    assert comparing == set(get_args(SimilarStrategy))
+    # no page has a list of its own
+    for path in STATIC.rglob("*.js"):
+        assert '"neighbours"' not in path.read_text(), path
 
 
 def test_a_browser_that_has_a_file_is_not_sent_it_again(api: Api) -> None:

@@ -4,12 +4,12 @@ import { del, get, post, segment } from "../shared/api.js";
 import { asked } from "../shared/dialogs.js";
 import { el, fill, svg } from "../shared/dom.js";
 import { ago, count, moment, percent } from "../shared/format.js";
+import { MODELS } from "../shared/names.js";
 import { badge, button, card, choice, emptyState, errorState, field, loading, table } from "../shared/parts.js";
 import { said } from "../shared/toasts.js";
 
 const EVERY_MS = 5000;
 const TONES = { running: "info", stopped: "plain", promoted: "good" };
-const MODELS = ["mixture", "fbgd", "ocmf", "neighbours", "sequence", "content", "here", "exmlds", "ordinal", "next", "online", "popular", "trending", "latest"];
 
 export async function show(root, { signal, every }) {
   const body = el("div", { class: "stack" }, loading());
@@ -81,7 +81,7 @@ function lift(found) {
 async function begin(refresh) {
   const name = el("input", { type: "text", required: true, maxlength: 48, pattern: "[a-z0-9][a-z0-9\\-]*", placeholder: "more-variety" });
   const share = el("input", { type: "number", min: 1, max: 50, step: 1, value: "50", required: true });
-  const model = choice([["", "as before"], ...MODELS.map((one) => [one, one])], "");
+  const model = choice([["", "as before"], ...MODELS], "");
   const diversity = el("input", { type: "number", min: 0, max: 1, step: 0.05, placeholder: "as before" });
   const most = el("input", { type: "number", min: 1, max: 1000, step: 1, placeholder: "as before" });
   const guard = el("input", { type: "checkbox", checked: true });

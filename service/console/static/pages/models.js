@@ -4,13 +4,13 @@ import { del, get, post, put } from "../shared/api.js";
 import { asked } from "../shared/dialogs.js";
 import { el, fill } from "../shared/dom.js";
 import { ago, bytes, decimal, moment, signed } from "../shared/format.js";
+import { TRAINED } from "../shared/names.js";
 import { badge, button, card, choice, emptyState, errorState, field, loading, table } from "../shared/parts.js";
 import { said } from "../shared/toasts.js";
 import { jobCard } from "./models/job.js";
 import { scheduleCard } from "./models/schedule.js";
 
 const EVERY_MS = 4000;
-const RECIPES = ["fbgd", "ocmf", "neighbours", "sequence", "content", "here", "exmlds", "ordinal"];
 const TONES = { promoted: "good", refused: "warn", not_judged: "info", not_chosen: "plain" };
 
 export async function show(root, { signal, every, args }) {
@@ -53,7 +53,7 @@ function draw(area, make) {
 }
 
 async function orderTraining(watchJob) {
-  const model = choice([["", "All that make lists better (recommended)"], ...RECIPES.map((one) => [one, one])], "");
+  const model = choice([["", "All that make lists better (recommended)"], ...TRAINED], "");
   const budget = el("input", { type: "number", min: 0, max: 3600, step: 1, placeholder: "as in the settings" });
   const unjudged = el("input", { type: "checkbox", name: "unjudged" });
   const job = await asked({

@@ -2,7 +2,7 @@
 
 import { get, post, segment } from "../shared/api.js";
 import { el, fill } from "../shared/dom.js";
-import { FIELDS } from "../shared/names.js";
+import { FIELDS, MODELS } from "../shared/names.js";
 import { button, choice, errorState, field, loading } from "../shared/parts.js";
 import { inventedUser, randomUser, userPicker } from "../shared/pickers.js";
 import { said } from "../shared/toasts.js";
@@ -11,10 +11,7 @@ import { rateCard } from "./try/rating.js";
 import { slateCard } from "./try/slate.js";
 
 const KEPT = "hedgerow.try";
-const MODELS = [
-  ["", "Best for this user"], ["mixture", "mixture"], ["fbgd", "fbgd"], ["ocmf", "ocmf"], ["neighbours", "neighbours"], ["sequence", "sequence"],
-  ["next", "next"], ["content", "content"], ["online", "online (predicted ratings)"], ["popular", "popular"], ["trending", "trending"], ["latest", "latest"],
-];
+const CHOICES = [["", "Best for this user"], ...MODELS];
 const LENGTHS = [["5", "5 items"], ["10", "10 items"], ["20", "20 items"]];
 
 export async function show(root, { query, signal }) {
@@ -83,7 +80,7 @@ class Trial {
   }
 
   drawSlates() {
-    this.drawn = this.lists.map((model, ix) => slateCard(this, model, MODELS, (chosen) => { this.lists[ix] = chosen; }));
+    this.drawn = this.lists.map((model, ix) => slateCard(this, model, CHOICES, (chosen) => { this.lists[ix] = chosen; }));
     fill(this.slates, this.drawn.map((one) => one.element));
     this.slates.classList.toggle("two", this.drawn.length === 2);
   }

@@ -1,4 +1,4 @@
-// What items and users are called and look like: the features that the settings name.
+// What items and users are called and look like, by the features that the settings name; and models.
 
 import { get, segment } from "./api.js";
 import { el } from "./dom.js";
@@ -6,6 +6,12 @@ import { el } from "./dom.js";
 const meta = (name) => document.querySelector(`meta[name="${name}"]`).content;
 export const TITLE = meta("title-feature");
 export const PICTURE = meta("picture-feature");
+// What may rank, what of it is trained, and what compares items: names and titles, as a choice lists them.
+const models = JSON.parse(meta("models"));
+const choices = (some) => some.map(({ name, title }) => [name, `${title} (${name})`]);
+export const MODELS = choices(models);
+export const TRAINED = choices(models.filter((one) => one.is_trained));
+export const COMPARING = choices(models.filter((one) => one.compares_items));
 export const FIELDS = `${TITLE},${PICTURE},categories`;
 
 const TONES = 6;

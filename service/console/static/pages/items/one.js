@@ -3,13 +3,12 @@
 import { get, post, segment } from "../../shared/api.js";
 import { el, fill } from "../../shared/dom.js";
 import { count, decimal, moment } from "../../shared/format.js";
-import { FIELDS, picture, remember, titleOf } from "../../shared/names.js";
+import { COMPARING, FIELDS, picture, remember, titleOf } from "../../shared/names.js";
 import { badge, button, card, choice, emptyState, live, link, table } from "../../shared/parts.js";
 import { deleteItem, editItem, setHidden } from "./editing.js";
 
 const NEIGHBOURS = 12;
 const PEOPLE = 20;
-const MODELS = ["neighbours", "fbgd", "ocmf", "sequence", "content", "next"];
 
 export async function showItem(root, id, { signal }) {
   const box = live(() => get(`items/${segment(id)}`, {}, signal), (item) => shown(item, () => box.refresh()), signal);
@@ -46,7 +45,7 @@ function neighbours(id, signal) {
       ["Item", ({ item, fields }) => el("span", { class: "named" }, picture(fields, fields.categories, item), el("a", { class: "title", href: `#/items/${encodeURIComponent(item)}` }, titleOf(fields, item)))],
       ["Likeness", ({ score }) => decimal(score, 3), "number"]], slate.items, { caption: "Neighbours" })];
   }, signal);
-  const select = choice([["", "Best for this item"], ...MODELS.map((one) => [one, one])], "", (to) => { model = to; box.refresh(); });
+  const select = choice([["", "Best for this item"], ...COMPARING], "", (to) => { model = to; box.refresh(); });
   select.setAttribute("aria-label", "Model of the neighbours");
   return card("Neighbours", { says: "Items that are liked by the people who like this item", actions: select }, box);
 }
