@@ -260,6 +260,9 @@ class Settings(BaseSettings):
     learner that has learned their events (``events_learned``): ``named``, those with a header
     ``X-Request-Id``; ``all``.
     """
+    traces_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """URL to which spans of OpenTelemetry are sent, by OTLP over HTTP, such as
+    ``http://127.0.0.1:4318/v1/traces``; without it no spans are made. Needs the extra ``otel``."""
     trusted_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Host names, without ports and separated by commas, that clients may send in the header
     ``Host``. ``localhost``, ``127.0.0.1``, ``[::1]`` and the setting ``host`` are always allowed;

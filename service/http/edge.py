@@ -20,6 +20,7 @@ from service.http.request_ids import FOLLOWED, NAME, RequestIds
 from service.http.sites import CSP, NO_CONTENT, SECURITY_HEADERS, Sites
 from service.metrics.meters import Meters
 from service.telemetry import logger
+from service.tracing import Spans, spans
 
 STALE = b"x-stale-seconds"
 """The header that says how old the answer may be, because the store does not answer."""
@@ -101,6 +102,21 @@ class Edge:
                     status=status,
                     ms=round(1_000 * seconds, 2),
                 )
+            if (traced := spans()) is not None:
+                _trace(traced, {**scope, "method": method}, route, status, seconds)
+
+
+def _trace(traced: Spans, scope: Scope, route: str, status: int, seconds: float) -> None:
+    """Add the span of a request; it names nobody, and belongs to the trace of whoever asked."""
+    about = {
+        "http.request.method": scope["method"],
+        "http.route": route,
+        "http.response.status_code": status,
+        "hedgerow.request_id": scope["request_id"],
+    }
+    parent = dict(scope["headers"]).get(b"traceparent", b"").decode("latin-1")
+    name, failed = f"{scope['method']} {route}", status >= 500
+    traced.add(name, seconds, about, failed=failed, parent=parent)
 
 
 def _stale(away_s: float | None) -> tuple[tuple[bytes, bytes], ...]:

@@ -319,6 +319,6 @@ class Learner:
 
     def _measure(self, n: int, seconds: float) -> None:
         """Update the time per event, which limits the size of batches: commits must be timely."""
-        self._meters.learned(seconds)
+        self._meters.learned(n, seconds)
         if n >= 100:
             self._event_s += 0.2 * (seconds / n - self._event_s)

@@ -20,6 +20,7 @@ from service.store.jobs.schedule import Schedules
 from service.store.keys import NamespaceKeys
 from service.store.log.lease import Lease
 from service.telemetry import Outage, logger
+from service.tracing import spans
 
 LEASE_MS = 8_000
 """Milliseconds for which a silent trainer counts as alive.
@@ -175,6 +176,9 @@ class Trainer:
         if record.started_ms is not None and record.ended_ms is not None:
             seconds = (record.ended_ms - record.started_ms) / 1_000
             self._meters.spread(TRAINING_SECONDS, outcome).note(seconds)
+            if (traced := spans()) is not None:
+                about = {"job": job, "model": record.model or "all", "outcome": outcome}
+                traced.add("training", seconds, about, failed=outcome == "failed")
 
     def away(self, detail: str) -> None:
         """Note that the server does not answer; ``look`` notices when it does again."""

@@ -63,6 +63,19 @@ def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
+EXTRAS = ("confluent_kafka", "nats", "opentelemetry.exporter", "opentelemetry.sdk.trace", "pyarrow")
+"""What only an extra installs, and nothing imports before it is asked for."""
+
+
+def test_nothing_of_an_extra_is_imported_before_it_is_asked_for() -> None:
+    modules = ["service.app", "service.learning.learner", "service.training.trainer"]
+    modules += ["service.cli.clients.import_file", "service.cli.clients.ingest"]
+    modules += ["service.cli.operators.export", "service.tracing"]
+    says = f"print([name for name in {EXTRAS} if name in sys.modules])"
+    ended = python("-c", f"import sys, {', '.join(modules)}; {says}")
+    assert (ended.stdout, ended.stderr) == ("[]\n", "")
+
+
 def test_every_module_of_the_store_is_looked_at() -> None:
     assert {"service.store.keys", "service.store.log.stream"} <= set(STORE)
 

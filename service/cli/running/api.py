@@ -28,6 +28,7 @@ from service.store.connection import Client, connect
 from service.store.namespace import open_namespace
 from service.store.server.given import check_given
 from service.telemetry import Outage, logger, set_up_logs
+from service.tracing import tracing
 
 PAUSE_S = 0.25
 """Seconds between two tries while the store does not answer."""
@@ -123,7 +124,8 @@ def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
         logger().warning("fewer_connections", wanted=wanted, room=room, detail=detail)
         limits = settings.limits.model_copy(update={"connections": room})
         settings = settings.model_copy(update={"limits": limits})
-    with counting(metrics_folder(settings.data_dir, settings.namespace), "api") as meters:
+    folder = metrics_folder(settings.data_dir, settings.namespace)
+    with tracing("api", settings.traces_url), counting(folder, "api") as meters:
         application = create_app(partial(api_runtime, settings, url), settings, meters=meters)
         config = server_config(application, settings, meters, timeout_graceful_shutdown=STOP_S)
         # everything loaded so far is permanent: scanning it would block the event loop for 0.1 s

@@ -19,6 +19,7 @@ from service.store.connection import connect
 from service.store.namespace import open_namespace
 from service.store.server.given import check_given
 from service.telemetry import logger, set_up_logs
+from service.tracing import tracing
 
 app = options.verb()
 
@@ -50,7 +51,8 @@ def learner(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        with counting(metrics_folder(settings.data_dir, settings.namespace), "learner") as meters:
+        folder = metrics_folder(settings.data_dir, settings.namespace)
+        with tracing("learner", settings.traces_url), counting(folder, "learner") as meters:
             learn_partition(settings, url, partition, stop, meters)
     except Superseded:
         logger().warning("learner_superseded", partition=partition)

@@ -20,6 +20,7 @@ from service.store.jobs.queue import Work
 from service.store.jobs.schedule import Schedules
 from service.store.server.given import check_given
 from service.telemetry import logger, set_up_logs
+from service.tracing import tracing
 from service.training import trainer as trainers
 from service.training.reporter import Reporter
 
@@ -52,7 +53,8 @@ def run_trainer(lifeline: int | None, work: Work) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with counting(metrics_folder(settings.data_dir, settings.namespace), "trainer") as meters:
+    folder = metrics_folder(settings.data_dir, settings.namespace)
+    with tracing("trainer", settings.traces_url), counting(folder, "trainer") as meters:
         trainers.run(settings, url, stop, work, meters)
 
 
