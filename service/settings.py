@@ -38,6 +38,7 @@ API_KEY_NAME = "HEDGEROW_API_KEY"
 """Variable with the API key for commands that call a running service (``import``, ``export``)."""
 
 NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
+STORE_URL = r"^((redis|rediss|unix)://|rediss?\+sentinel://[^/]+/[^/?]+)"
 FEATURE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 
 
@@ -90,9 +91,10 @@ class Settings(BaseSettings):
 
     namespace: Annotated[str, Field(pattern=f"^{NAMESPACE_PATTERN}$")] = "main"
     """Namespace whose catalogue, histories and models this process serves."""
-    redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
+    redis_url: Annotated[str, Field(pattern=STORE_URL)] | None = None
     """URL of Redis or Valkey, 6.2 or newer; without it ``serve`` starts a private server. With
-    ``rediss://`` the connection is encrypted, and the certificate must name the host."""
+    ``rediss://`` the connection is encrypted, and the certificate must name the host. With
+    ``redis+sentinel://SENTINEL,SENTINEL/GROUP`` the sentinels say which server is the primary."""
     redis_password: str | None = None
     """Password of the given server, if it is not in ``redis_url``. The URL may name the user."""
     redis_ca_file: Path | None = None
@@ -206,7 +208,7 @@ class Settings(BaseSettings):
     the role ``write``: ``HEDGEROW_API_KEY``, or the file that ``HEDGEROW_API_KEY_FILE`` names."""
     trainer: bool = True
     """Whether ``serve`` runs a trainer. If not, jobs wait until a ``hedgerow trainer`` runs."""
-    jobs_redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
+    jobs_redis_url: Annotated[str, Field(pattern=STORE_URL)] | None = None
     """URL of the Redis server for the queue of job ids; by default ``redis_url``. It cannot be a
     cluster. The files for TLS are the same as for ``redis_url``; a password must be in this URL."""
     trainer_threads: Annotated[int, Field(ge=1, le=1024)] | None = None

@@ -155,7 +155,10 @@ def _must(field: str, problem: ErrorDetails) -> str:
     return f"is invalid: {problem['msg']}"
 
 
-_URL = "must begin with redis://, rediss:// or unix://"
+_URL = (
+    "must begin with redis://, rediss:// or unix://; "
+    "or name sentinels and a group, as redis+sentinel://HOST,HOST/GROUP"
+)
 _PATTERNS = {
     "namespace": "must be 1 to 32 of the characters a-z, 0-9 and -",
     "redis_url": _URL,

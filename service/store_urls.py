@@ -19,6 +19,8 @@ TLS_FILES = {
     "redis_key_file": "ssl_keyfile",
 }
 """Settings with the names that redis-py gives them in a URL."""
+ENCRYPTED = {"rediss", "rediss+sentinel"}
+"""Schemes of URLs of servers that speak TLS."""
 
 
 def with_whole_urls(settings: Settings) -> Settings:
@@ -49,7 +51,7 @@ def _refuse_parts_without_url(settings: Settings) -> None:
             "`hedgerow serve` has no password, name the server that has one"
         )
     urls = [url for name in URLS if (url := getattr(settings, name)) is not None]
-    if any(url.startswith("rediss://") for url in urls):
+    if any(urlsplit(url).scheme in ENCRYPTED for url in urls):
         return
     for name in TLS_FILES:
         if getattr(settings, name) is not None:
@@ -90,7 +92,7 @@ def _check_files(files: Mapping[str, Path]) -> None:
 
 def _with_query(url: str, query: dict[str, str]) -> str:
     parts = urlsplit(url)
-    if not query or parts.scheme != "rediss":
+    if not query or parts.scheme not in ENCRYPTED:
         return url
     given = dict(parse_qsl(parts.query))
     return urlunsplit(parts._replace(query=urlencode(given | query, safe="/")))

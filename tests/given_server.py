@@ -71,6 +71,12 @@ class GivenServer:
             end_process(self._process)
             self._process = None
 
+    def kill(self) -> None:
+        """SIGKILL, as the end of its machine would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
     def restart_slowly(self) -> None:
         """Start it again with a file that it reads for 200 s, or until ``key-load-delay`` is 0."""
         with self.admin() as admin:
@@ -101,6 +107,52 @@ class GivenServer:
         assert self._process.poll() is None, "the server did not start"
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+class Sentinel:
+    """Watches a primary alone, and replaces it half a second after it has gone."""
+
+    GROUP = "shop"
+
+    def __init__(self, directory: Path, primary: GivenServer) -> None:
+        directory.mkdir(parents=True)
+        self.port = free_port()
+        self._file = directory / "sentinel.conf"
+        self._file.write_text(
+            f"port {self.port}\nbind 127.0.0.1\ndir {directory}\n"
+            f"sentinel monitor {self.GROUP} 127.0.0.1 {primary.port} 1\n"
+            f"sentinel down-after-milliseconds {self.GROUP} 500\n"
+            f"sentinel failover-timeout {self.GROUP} 2000\n"
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [SERVER, str(self._file), "--sentinel"],
+            executable=find_server(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            # safe between fork and exec: one call into libc, without locks
+            preexec_fn=end_with_parent(),  # noqa: PLW1509
+        )
+        wait_until(lambda: self.n_replicas() == 1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            end_process(self._process)
+
+    def n_replicas(self) -> int:
+        """How many replicas it has found so far."""
+        try:
+            with redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0)) as client:
+                return len(client.execute_command("SENTINEL", "REPLICAS", self.GROUP))
+        except redis.exceptions.ConnectionError:
+            return 0
+
+    def url(self) -> str:
+        """The URL of whichever server is the primary; the first sentinel is not there."""
+        return f"redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{self.port}/{self.GROUP}/0"
 
 
 class Certificates:

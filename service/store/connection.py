@@ -18,6 +18,7 @@ from redis.retry import Retry
 
 from service.errors import StoreRefuses, StoreRolledBack, StoreUnavailable
 from service.store.gate import AsyncGuardedPool, Gate, GuardedPool, obey
+from service.store.sentinel import is_watched, pool_options
 
 Client = redis.Redis
 AsyncClient = redis.asyncio.Redis
@@ -65,14 +66,18 @@ def connect(
     url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S, gate: Gate | None = None
 ) -> redis.Redis:
     """Return a client that connects when first used, with connections named ``hedgerow-<role>``."""
-    pool: GuardedPool = GuardedPool.from_url(
-        url,
-        client_name=f"hedgerow-{role}",
-        protocol=2,
-        retry=Retry(NoBackoff(), 0),
-        socket_timeout=timeout_s,
-        socket_connect_timeout=timeout_s,
-    )
+    options = {
+        "client_name": f"hedgerow-{role}",
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+    }
+    pool: GuardedPool
+    if is_watched(url):
+        pool = GuardedPool(**pool_options(url, options, is_async=False))
+    else:
+        pool = GuardedPool.from_url(url, **options)
     obey(pool, gate)
     return redis.Redis.from_pool(pool)
 
@@ -86,16 +91,20 @@ def connect_async(
     gate: Gate | None = None,
 ) -> redis.asyncio.Redis:
     """Return an asyncio client; a caller waits for a connection while all of them are in use."""
-    pool: AsyncGuardedPool = AsyncGuardedPool.from_url(
-        url,
-        client_name=f"hedgerow-{role}",
-        protocol=2,
-        retry=AsyncRetry(NoBackoff(), 0),
-        socket_timeout=timeout_s,
-        socket_connect_timeout=timeout_s,
-        max_connections=max_connections,
-        timeout=timeout_s,
-    )
+    options = {
+        "client_name": f"hedgerow-{role}",
+        "protocol": 2,
+        "retry": AsyncRetry(NoBackoff(), 0),
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "max_connections": max_connections,
+        "timeout": timeout_s,
+    }
+    pool: AsyncGuardedPool
+    if is_watched(url):
+        pool = AsyncGuardedPool(**pool_options(url, options, is_async=True))
+    else:
+        pool = AsyncGuardedPool.from_url(url, **options)
     obey(pool, gate)
     return redis.asyncio.Redis.from_pool(pool)
 

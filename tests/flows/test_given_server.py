@@ -15,7 +15,14 @@ import pytest
 from service.cli.clients.watching import watch
 from service.processes.child import ServiceProcess
 from tests.docs.pages import ROOT
-from tests.given_server import SLOWLY, Certificates, GivenServer, needs_tls, says_loading
+from tests.given_server import (
+    SLOWLY,
+    Certificates,
+    GivenServer,
+    Sentinel,
+    needs_tls,
+    says_loading,
+)
 from tests.server import wait_until
 from tests.service.running import hedgerow, logged, service, started
 
@@ -129,6 +136,43 @@ def test_while_the_server_is_a_replica_reads_go_on_and_writes_are_refused(tmp_pa
         sequence = client.post("/v1/events", EVENTS[0] | {"item": "later"})["sequence"]
         client.wait_until_learned(sequence)
         assert "later" in [one["item"] for one in client.get("/v1/users/u0/ratings")["items"]]
+
+
+@pytest.mark.slow
+def test_after_a_failover_by_sentinel_the_service_goes_on_with_the_new_primary(
+    tmp_path: Path,
+) -> None:
+    with (
+        GivenServer(tmp_path / "a") as first,
+        GivenServer(tmp_path / "b", replicaof=f"127.0.0.1 {first.port}") as second,
+        second.admin() as b,
+        Sentinel(tmp_path / "sentinel", first) as sentinel,
+        service(tmp_path, redis_url=sentinel.url()) as running,
+        running.client() as client,
+    ):
+        running.wait_until_ready(client)
+        client.wait_until_learned(client.post("/v1/events", EVENTS)["sequence"])
+        with first.admin() as a:
+            wait_until(lambda: has_all_of(a, b))
+        first.kill()
+        wait_until(lambda: b.info("replication")["role"] == "master")
+        wait_until(lambda: accepts(running))
+        sequence = client.post("/v1/events", EVENTS[0] | {"item": "later"})["sequence"]
+        client.wait_until_learned(sequence)
+        found = {row["item"] for row in client.get("/v1/users/u0/ratings")["items"]}
+        assert found == {"later"} | {one["item"] for one in EVENTS if one["user"] == "u0"}
+        assert client.get("/v1/stats")["rollbacks"] == []
+        # what was the primary comes back as a replica, and is not asked
+        first.start()
+        with first.admin() as a:
+            wait_until(lambda: a.info("replication")["role"] == "slave")
+        client.wait_until_learned(client.post("/v1/events", EVENTS[1])["sequence"])
+
+
+def has_all_of(primary: Any, replica: Any) -> bool:
+    """Whether a replica has received all that its primary wrote."""
+    wrote = primary.info("replication")["master_repl_offset"]
+    return bool(replica.info("replication").get("slave_repl_offset") == wrote)
 
 
 def test_a_server_that_loads_its_files_is_waited_for(tmp_path: Path) -> None:

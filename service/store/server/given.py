@@ -18,6 +18,7 @@ import redis.exceptions as redis_errors
 from service.errors import Misconfigured, StoreUnavailable
 from service.settings import PREFIX, Settings
 from service.store.connection import connect, store_errors, without_password
+from service.store.sentinel import address_of
 from service.store_urls import URLS
 from service.telemetry import logger
 
@@ -59,7 +60,7 @@ def _naming(name: str, url: str) -> Iterator[None]:
 def _scheme(url: str, error: StoreUnavailable) -> str:
     """Return a hint at TLS if one side may speak it and the other not."""
     cause = error.__cause__
-    if isinstance(cause, redis_errors.TimeoutError) and url.startswith("rediss://"):
+    if isinstance(cause, redis_errors.TimeoutError) and url.startswith("rediss"):
         return "; or does it speak no TLS at this port? then the URL begins with redis://"
     lost = "reset by peer" in error.detail or "closed by server" in error.detail
     if lost and url.startswith("redis://"):
@@ -103,13 +104,11 @@ def _refuse_open(url: str) -> None:
 
 def _is_far(url: str) -> bool:
     """Whether a server is not on a unix socket or on loopback."""
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
+    if urlsplit(url).scheme == "unix":
         return False
+    host, port = address_of(url)
     try:
-        found = socket.getaddrinfo(
-            parts.hostname or "localhost", parts.port, type=socket.SOCK_STREAM
-        )
+        found = socket.getaddrinfo(host or "localhost", port, type=socket.SOCK_STREAM)
     except OSError:
         return True
     return not all(
