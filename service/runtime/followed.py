@@ -132,7 +132,7 @@ def followed(stack: AsyncExitStack, base: Opened, stored: StoreAccess, users: Us
         latest=_started(stack, LatestFollower(view, CatalogueFeed(clients.requests, name))),
         item_ids=_started(stack, ItemIds(stored.numbers)),
         experiments=_started(stack, _experiments(base)),
-        erasing=_started(stack, Erasing(_erasure_store(base, stored), changes)),
+        erasing=_started(stack, Erasing(_erasure_store(base, stored))),
         alarms=alarms,
         webhooks=_started(stack, _webhooks(base, stored, alarms)),
     )

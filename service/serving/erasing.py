@@ -10,24 +10,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from time import monotonic
 
 from service.errors import StoreUnavailable
 from service.serving.copies.polling import Polled
 from service.store.catalogue.documents import Body, Catalogue, UnreadableDocument
-from service.store.clock import now_ms
 from service.store.erasures.records import Due, Erasures, Removed, again, deletion
 from service.store.erasures.rewriting import Rewriting
 from service.store.erasures.traces import Linking, Traces
 from service.store.log.append_queue import AppendQueue
-from service.store.log.changes import ChangeFollower
 from service.store.log.lease import Lease
 from service.telemetry import logger
 
 LEASE_MS = 120_000
 """Longer than a pass over the documents, and than the pause between two looks."""
-GRACE_MS = 1_000
-"""Age of a deletion at which its entry leaves the change feed: by then every process that runs has
-read it. One that has not forgets everybody, see ``Traces.leave_streams``."""
+GRACE_S = 1.0
+"""How long after a deletion was seen to be learned its entry leaves the change feed: by then every
+process that runs has read it. One that has not forgets everybody, see ``Traces.leave_streams``."""
 AT_ONCE = 1_000
 """Most users that share a pass over all documents."""
 
@@ -64,14 +63,16 @@ class _Unlinked:
 class Erasing(Polled):
     """Erases deleted users while it is open."""
 
-    def __init__(self, store: ErasureStore, changes: ChangeFollower) -> None:
+    def __init__(self, store: ErasureStore) -> None:
         super().__init__()
-        self._store, self._changes = store, changes
+        self._store = store
+        self._learned_at: dict[tuple[str, int], float] = {}
+        """When the deletion of an erasure, at its place, was first seen to be learned."""
 
     async def refresh(self) -> None:
         """Do what is due now, unless another process does."""
-        due = await asyncio.to_thread(self._due)
-        ready = [one for one in due if one.user and self._is_ready(one)][:AT_ONCE]
+        due, learned = await asyncio.to_thread(self._due)
+        ready = self._ready([one for one in due if one.user], learned)[:AT_ONCE]
         if ready:
             await self._erase(await self._learned(ready))
         if self._store.rewriting is not None and any(not one.user for one in due):
@@ -83,14 +84,26 @@ class Erasing(Polled):
         with suppress(StoreUnavailable):
             await asyncio.to_thread(self._store.lease.release)
 
-    def _due(self) -> list[Due]:
-        due = self._store.records.due()
-        return due if due and self._store.lease.keep() else []
+    def _due(self) -> tuple[list[Due], Sequence[int]]:
+        """Return what is due, and how far each partition has learned.
 
-    def _is_ready(self, one: Due) -> bool:
-        erasure = one.erasure
-        is_learned = self._changes.watermark(erasure.partition) >= erasure.sequence
-        return is_learned and now_ms() - erasure.accepted_ms >= GRACE_MS
+        That is read from the store: what this process remembers of it may be lost since.
+        """
+        due = self._store.records.due()
+        if not due or not self._store.lease.keep():
+            return [], ()
+        return due, self._store.traces.learned()
+
+    def _ready(self, due: Sequence[Due], learned: Sequence[int]) -> list[Due]:
+        """Return those whose deletions were seen to be learned long enough ago."""
+        now, before = monotonic(), self._learned_at
+        places = {(one.erasure.id, one.erasure.sequence): one for one in due}
+        self._learned_at = {
+            place: before.get(place, now)
+            for place, one in places.items()
+            if learned[one.erasure.partition] >= one.erasure.sequence
+        }
+        return [places[place] for place, at in self._learned_at.items() if now - at >= GRACE_S]
 
     async def _learned(self, ready: Sequence[Due]) -> list[Due]:
         """Return those whose deletion was carried out; order the others' deletion anew.

@@ -104,6 +104,11 @@ class Traces:
         drop_removed(self._client, keys.changes, before=through + 1)
         drop_removed(self._client, keys.impressions)
 
+    def learned(self) -> list[int]:
+        """Return how far each partition has learned."""
+        with store_errors():
+            return [int(self._client.hget(one.state, "watermark") or 0) for one in self._partitions]
+
     def is_set_aside(self, partition: int, sequence: int) -> bool:
         """Return whether an event could not be learned, and is in a dead letter."""
         return DeadLetters(self._client, self._partitions[partition]).covers(sequence)

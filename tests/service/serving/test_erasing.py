@@ -1,5 +1,6 @@
 """The api process that erases deleted users."""
 
+import json
 from collections.abc import Callable
 from zlib import crc32
 
@@ -31,6 +32,32 @@ def test_who_ends_lets_another_process_erase_at_once(
         wait_until(lambda: api("GET", f"/v1/erasures/{erasure}").json()["erased"] is not None)
         assert client.exists(lease)
     assert not client.exists(lease)
+
+
+def test_nothing_is_told_to_be_erased_that_the_store_has_not_learned_any_more(
+    client: Client, api: Api, redis_url: str
+) -> None:
+    keys = PartitionKeys(api.settings.namespace, 0)
+    with learning(api.settings, redis_url):
+        api.rate("ada", "x", 5)
+        deleted = api("DELETE", "/v1/users/ada").json()
+        wait_until(lambda: client.hget(keys.state, "watermark") == b"2")
+        wait_until(lambda: api("GET", "/v1/users/ada").status_code == 404)
+    # as if the store went back, and nobody has noticed it yet
+    client.hset(keys.state, "watermark", 1)
+    # that the deletion was accepted long ago says nothing
+    receipt = NamespaceKeys(api.settings.namespace).erasure(deleted["erasure"])
+    client.set(receipt, json.dumps(json.loads(client.get(receipt)) | {"accepted_ms": 0}))
+    erasing, path = api.runtime.erasing, f"/v1/erasures/{deleted['erasure']}"
+    api.run(erasing.refresh())
+    assert api("GET", path).json()["erased"] is None
+    client.hset(keys.state, "watermark", 2)
+
+    def is_erased() -> bool:
+        api.run(erasing.refresh())
+        return api("GET", path).json()["erased"] is not None
+
+    wait_until(is_erased)
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
