@@ -11,7 +11,7 @@ ServiceError (status, code, retry_after_s)
 ├── VersionConflict 409       somebody else has changed the document meanwhile
 ├── Conflict 409              the state of the thing does not allow the request
 ├── Unauthorised 401, Forbidden 403
-├── TooLarge 413              a body, line, array or page beyond its bound
+├── TooLarge 413              a body, array or document beyond its bound
 ├── Overloaded 503           the process holds too many bytes of other requests
 ├── Backlogged 503            the log is full: try again
 ├── NotReady 503              not learned yet, or the service is starting

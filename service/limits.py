@@ -23,7 +23,7 @@ class Limits(BaseModel):
     body_bytes_per_s: Annotated[float, Field(ge=0)] = 500
     """Minimum speed of a body in bytes a second; 0: any speed."""
     stream_pause_s: Annotated[float, Field(gt=0)] = 300
-    """Seconds for which an NDJSON body may pause, because it has no minimum speed; then 408. A
+    """Seconds for which an NDJSON body may pause (it has no minimum speed); then 408. A
     WebSocket without a message for this time is closed with 4408. If its client does not read the
     answers for this time, the connection is cut.
     """

@@ -235,10 +235,11 @@ class Settings(BaseSettings):
     reaches this number, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
     """Minimum seconds from the last job, or the trainer's start, to a job that the trainer starts
-    by itself. If several such jobs in a row fail or are cancelled, each of them from the second on
-    doubles the pause, up to about a day (a pause below a minute counts as a minute then). There is
-    no pause before the first training. If neither ``retrain_after_events`` nor a schedule is set,
-    there is also no pause when the number of events has grown by half since the last training."""
+    by itself. If two such jobs in a row fail or are cancelled, the pause doubles, and again with
+    each further failure, up to about a day. (A pause below a minute is doubled as if it were a
+    minute.) There is no pause before the first training. If neither ``retrain_after_events`` nor a
+    schedule is set, there is also no pause when the number of events has grown by half since the
+    last training."""
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Number of model versions to keep for each strategy. Active, previous and pinned versions are
     always kept."""

@@ -195,7 +195,8 @@ async def begin_experiment(
     """From now on the users' lists are made with the parameters of their arms, within seconds.
 
     A user is always in the same arm. Lists of an arm name it in `experiment`, and their `rec_id`
-    lets feedback count for it. A request that sets a parameter which some arm sets takes no part.
+    lets feedback count for it. A request that itself gives a parameter which some arm sets takes no
+    part, unless it gives the default value.
     409 `conflict` if another experiment is running.
     """
     kinds = runtime.experiments.kinds

@@ -87,7 +87,7 @@ CODES: dict[str, ErrorCode] = {
     ),
     "too_large": ErrorCode(
         413,
-        "The body, line, array or document is larger than its limit.",
+        "The body, array or document is larger than its limit.",
         "Divide it into several requests; send many events to `/v1/events/stream`.",
     ),
     "request_line_too_long": ErrorCode(

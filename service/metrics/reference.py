@@ -19,7 +19,8 @@ curl localhost:8000/metrics
 ```
 
 The answer of any api process holds the counts of all processes that share the data directory.
-Counters and histograms go on where they were when a process, or the whole service, starts again.
+When a process, or the whole service, starts again, its counters and histograms go on from their
+last values.
 No label has a user, an item or a path as its value: `route` is a template such as
 `/v1/users/{user}/recommendations`, `page` for the documentation, or `unknown`.
 """

@@ -111,8 +111,9 @@ def _left(runtime: ApiRuntime, erasure: Erasure, models: int) -> Iterator[tuple[
     elif erasure.off_disk_ms is None:
         yield "disk", "your Redis writes its file anew: BGREWRITEAOF, or BGSAVE without such a file"
     if models:
-        go = "1 earlier version goes" if models == 1 else f"{models} earlier versions go"
-        yield "models", f"the next training; {go} with HEDGEROW_KEEP_MODELS"
+        stay = "1 earlier version stays" if models == 1 else f"{models} earlier versions stay"
+        them = "it" if models == 1 else "them"
+        yield "models", f"the next training; {stay} until HEDGEROW_KEEP_MODELS removes {them}"
     if erasure.removed is not None and erasure.removed.unreadable:
         n = erasure.removed.unreadable
         yield (
@@ -121,7 +122,7 @@ def _left(runtime: ApiRuntime, erasure: Erasure, models: int) -> Iterator[tuple[
         )
     if erasure.removed is not None and erasure.removed.documents:
         n = erasure.removed.documents
-        until = f"you delete their users: {n} cannot be read, `documents_unreadable` in the log"
-        yield "documents", until
+        mended = "you write them again or delete their users"
+        yield "documents", f"{mended}: {n} cannot be read, `documents_unreadable` in the log"
     yield "event_ids", "HEDGEROW_DEDUPE_WINDOW later ones have displaced them"
     yield "backups", "you delete those that were taken before"

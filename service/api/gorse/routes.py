@@ -153,7 +153,7 @@ ROUTES: Sequence[GorseRoute] = (
         "/recommend/{user-id}[/{category}]",
         recommendations.recommend,
         "read",
-        f"{_LISTS} If nothing is known about the user, the newest items come, as in a new Gorse. "
+        f"{_LISTS} If nothing is known about the user, the newest items come, as in a fresh Gorse. "
         "`write-back-type` needs a key that may write, and is refused for web pages of other "
         "sites; the events are learned at once. The items leave the user's list when "
         "`write-back-delay` is over, or at once if the kind of the events has `hides`.",

@@ -128,8 +128,9 @@ class AsyncOperations(ABC):
         seconds.
 
         A user is always in the same arm. Lists of an arm name it in `experiment`, and their
-        `rec_id` lets feedback count for it. A request that sets a parameter which some arm
-        sets takes no part. 409 `conflict` if another experiment is running.
+        `rec_id` lets feedback count for it. A request that itself gives a parameter which
+        some arm sets takes no part, unless it gives the default value. 409 `conflict` if
+        another experiment is running.
         """
         answer: types.ExperimentReport = await self.call(
             Request("POST", "/v1/experiments", body=body)
