@@ -196,10 +196,16 @@ def test_head_is_where_get_is(redis_url: str, namespace: str) -> None:
         ]
         begun = {"name": "some-experiment", "arms": arms}
         client.post("/v1/experiments", json=begun).raise_for_status()
+        told = {"url": "https://ops.example/hedgerow"}
+        webhook = client.post("/v1/webhooks", json=told).raise_for_status().json()
         [job] = client.get("/v1/jobs").json()["items"]
         gone = client.delete("/v1/users/nobody").json()
         for route in [*gets, "/docs", "/openapi.json"]:
-            ids = IDS | {"job": job["id"], "erasure": gone["erasure"]}
+            ids = IDS | {
+                "job": job["id"],
+                "erasure": gone["erasure"],
+                "webhook": webhook["id"],
+            }
             path = re.sub(r"{(\w+)}", lambda m: ids.get(m[1], f"some-{m[1]}"), route)  # noqa: B023
             head = client.head(path)
             assert head.content == b""
