@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from core.batch.preferences import Preferences
 from core.mixture import SMOOTH
 from core.mixture_weights import DEPTH, Weights
+from core.types import I32
 from service.ranking.asker import Asker
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.slates.choice import LEAST_WEIGHT
-from service.ranking.slates.slate import slate
+from service.ranking.slates.slate import Slate, slate
 from service.ranking.slates.wanted import Wanted
 from tests.rankers import fold_in, lineup, no_categories, online, rated
 
@@ -146,22 +147,32 @@ def test_a_blend_orders_by_both_scores_each_of_mean_0_and_variance_1(
     assert all(ahead > behind - 1e-3 for ahead, behind in pairwise(ordered))
 
 
-def test_popular_items_that_fill_up_a_fusion_have_the_score_0() -> None:
-    own = np.array([0], np.int32)
-    ones = np.ones(1, np.float32)
+def fused(pool: Pool, own: I32) -> Slate:
+    """Return the list of a fusion of two rankers that know four items, of thirty popular ones."""
+    ones = np.ones(own.size, np.float32)
     weight = {"fbgd": 0.5, "ocmf": 0.5, "popular": 0.0, "trending": 0.0}
-    made = slate(
-        lineup(
-            fold_in(4, 1),
-            fold_in(4, 2, "ocmf"),
-            popular=[*range(30)],
-            weights=Weights(weight, {0: weight}),
-        ),
+    weights = Weights(weight, {0: weight})
+    rankers = fold_in(4, 1), fold_in(4, 2, "ocmf")
+    return slate(
+        lineup(*rankers, popular=[*range(30)], weights=weights),
         Asker(Preferences(own, ones, ones, own)),
-        Pool(np.ones(30, bool), own),
+        pool,
         Wanted(10),
         no_categories,
     )
+
+
+OWN = np.array([0], np.int32)
+
+
+def test_popular_items_that_fill_up_a_fusion_have_the_score_0() -> None:
+    made = fused(Pool(np.ones(30, bool), OWN), OWN)
     assert made.score_kind == "rank_sum"
     assert [pick.strategy for pick in made.picks[3:]] == ["popular"] * 7
     assert [pick.score > 0.0 for pick in made.picks] == [True] * 3 + [False] * 7
+
+
+def test_popular_items_alone_have_their_counts() -> None:
+    made = fused(Pool(np.arange(30) >= 4, OWN), OWN)
+    assert (made.score_kind, {pick.strategy for pick in made.picks}) == ("count", {"popular"})
+    assert all(pick.score > 0.0 for pick in made.picks)

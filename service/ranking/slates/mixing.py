@@ -50,7 +50,7 @@ def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: in
     popular, left = lineup.popular, n - len(found.picks)
     rest = popular.best(asker, pool.without(picked), left).ranked
     more = picks_of(*rest, popular.strategy)
-    if choice.stack is not None or len(choice.rankers) > 1:
+    if found.owned and (choice.stack is not None or len(choice.rankers) > 1):
         # the candidates share all of the probability; no list of a fusion has these items
         more = [replace(pick, score=0.0) for pick in more]
     return replace(found, picks=[*found.picks, *more])

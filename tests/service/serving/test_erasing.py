@@ -41,8 +41,8 @@ def test_nothing_is_told_to_be_erased_that_the_store_has_not_learned_any_more(
     with learning(api.settings, redis_url):
         api.rate("ada", "x", 5)
         deleted = api("DELETE", "/v1/users/ada").json()
+        # without a request: the loop of this application runs during requests only
         wait_until(lambda: client.hget(keys.state, "watermark") == b"2")
-        wait_until(lambda: api("GET", "/v1/users/ada").status_code == 404)
     # as if the store went back, and nobody has noticed it yet
     client.hset(keys.state, "watermark", 1)
     # that the deletion was accepted long ago says nothing
