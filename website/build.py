@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "llms.txt"),
     *("docs/**/*.md", "docs/**/*.png", "openapi/openapi.json", "clients/*/README.md"),
-    *("bench/*.md", "bench/results/*.md", "bench/tables/*"),
+    *("bench/*.md", "bench/results/*.md", "bench/tables/**/*"),
 )
 KINDS = ("Tutorial", "How-to", "Reference", "Explanation")
 
@@ -36,7 +36,8 @@ def build(folder: Path) -> Path:
 
 def gather(pages: Path) -> None:
     """Copy all pages, and the files that they link."""
-    for source in sorted({path for pattern in SOURCES for path in ROOT.glob(pattern)}):
+    found = {path for pattern in SOURCES for path in ROOT.glob(pattern) if path.is_file()}
+    for source in sorted(found):
         copy = pages / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, copy)

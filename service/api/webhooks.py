@@ -34,7 +34,7 @@ class NewWebhook(schemas.Request):
     """A webhook to make."""
 
     url: Annotated[str, Field(min_length=1, max_length=MOST_URL)]
-    """Where events are posted: `https://`, unless private addresses are allowed."""
+    """Where events are posted: an address by HTTPS, unless private addresses are allowed."""
     events: Annotated[list[EventType], Field(min_length=1, max_length=len(EVENT_TYPES))] | None = (
         None
     )

@@ -157,7 +157,7 @@ CODES: dict[str, ErrorCode] = {
     "invalid_webhook": ErrorCode(
         422,
         "Nothing can be sent to this address.",
-        "Give an address of the Internet that begins with https://, or allow private ones with "
+        "Give an address of the Internet by HTTPS, or allow private ones with "
         "`HEDGEROW_WEBHOOKS_TO_PRIVATE`.",
     ),
     "invalid_cursor": ErrorCode(

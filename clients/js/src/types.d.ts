@@ -1064,7 +1064,7 @@ export interface NewWebhook {
   events?: Array<"training.ended" | "model.promoted" | "model.rolled_back" | "model.pinned" | "model.unpinned" | "experiment.ended" | "alarm.opened" | "alarm.closed"> | null;
   /** A name for people. */
   name?: string;
-  /** Where events are posted: `https://`, unless private addresses are allowed. */
+  /** Where events are posted: an address by HTTPS, unless private addresses are allowed. */
   url: string;
 }
 

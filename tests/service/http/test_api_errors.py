@@ -140,7 +140,7 @@ def test_a_bug_is_a_500_that_says_nothing_of_itself(api: Api) -> None:
 
 IN_MEMORY = {
     *("/healthz", "/readyz", "/v1/categories", "/v1/popular", "/v1/trending", "/v1/latest"),
-    *("/metrics", "/v1/topics"),
+    *("/metrics", "/v1/topics", "/v1/alarms"),
 }
 
 

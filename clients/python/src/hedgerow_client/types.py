@@ -1190,7 +1190,7 @@ class NewWebhook(TypedDict):
     name: NotRequired[str]
     """A name for people."""
     url: str
-    """Where events are posted: `https://`, unless private addresses are allowed."""
+    """Where events are posted: an address by HTTPS, unless private addresses are allowed."""
 
 
 class OrdinalPrediction(TypedDict):
