@@ -56,7 +56,7 @@ function shown({ experts, aggregator }, points, regret) {
     ], experts, { caption: "Experts" })),
     el("div", { class: "grid" },
       card("Contributions", { says: "How much each expert counts in predictions; the sum is 1" }, barList(experts.map((one) => ({ name: one.name, value: one.part, text: signed(one.part) })), { label: "Contributions" })),
-      card("Losses", { says: "Mean loss of about the last 1 000 ratings" }, lineChart(over(points, "recent_loss"), { label: "Recent losses", formatX: x, formatY: (y) => decimal(y, 3) })),
+      card("Losses", { says: "Mean loss of about the last 1\u00a0000 ratings" }, lineChart(over(points, "recent_loss"), { label: "Recent losses", formatX: x, formatY: (y) => decimal(y, 3) })),
       card("Weights", { says: "How good each expert is by itself; the sum is 1" }, lineChart(over(points, "weight"), { label: "Weights", formatX: x })),
       card("Contributions over time", { says: "How much each expert counted in predictions" }, lineChart(over(points, "part"), { label: "Contributions", formatX: x })),
       card("Regret", { says: "Loss of each expert minus that of the best expert, since you opened this page", wide: true }, lineChart(regret, { label: "Regret", formatX: x, formatY: (y) => decimal(y, 0), wide: true }))),

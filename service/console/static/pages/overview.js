@@ -68,7 +68,7 @@ function layout(areas) {
     el("div", { class: "grid" },
       card("Ingest", { says: "Events a second since you opened this page" }, area("ingest")),
       card("Lag", { says: "Milliseconds from the arrival of an event until it is learned" }, area("lag")),
-      card("Errors of the online model", { says: "Mean error of the best expert over the last 1 000 ratings, in stars", actions: link("Experts", "#/experts", { class: "button" }) }, area("error")),
+      card("Errors of the online model", { says: "Mean error of the best expert over the last 1\u00a0000 ratings, in stars", actions: link("Experts", "#/experts", { class: "button" }) }, area("error")),
       card("Impressions and clicks", { says: "For lists whose rec_id came back with feedback" }, area("clicks")),
       card("Freshness", { says: "What the serving models know", actions: link("Models", "#/models", { class: "button" }) }, area("fresh")),
       card("Memory by family", { says: "About how much memory each kind of data takes in the store" }, area("memory"))),

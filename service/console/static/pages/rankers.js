@@ -49,7 +49,7 @@ function shown(now) {
     el("div", { class: "grid" }, now.stack && [stackCard(now.stack), gainCard(now.stack)],
       card("Ways to make a list", { says: "The stack, the fusion of lists and each ranker alone compete. These are their present weights" }, armTable(now.arms)),
       card("Weights of the ways to make a list", { says: "Since you opened this page" }, lineChart(top(weights), { label: "Weights", formatX: clock, from: 0 })),
-      card("ndcg@10", { says: "Measured just before each event was learned, over about the last 10 000 events" }, lineChart(top(quality), { label: "ndcg@10", formatX: clock, formatY: (y) => decimal(y, 3) }))),
+      card("ndcg@10", { says: "Measured just before each event was learned, over about the last 10\u00a0000 events" }, lineChart(top(quality), { label: "ndcg@10", formatX: clock, formatY: (y) => decimal(y, 3) }))),
   ];
 }
 
