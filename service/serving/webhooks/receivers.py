@@ -76,7 +76,9 @@ def is_public(address: Address) -> bool:
             behind = ipaddress.IPv4Address(address.packed[-4:])
         if behind is not None:
             return is_public(behind)
-    return address.is_global and not address.is_multicast
+        if address.is_site_local:
+            return False
+    return address.is_global and not (address.is_multicast or address.is_reserved)
 
 
 class Receivers:

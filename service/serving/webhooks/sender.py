@@ -6,7 +6,7 @@ one delivery after the other; one that does not answer keeps no other waiting.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -70,12 +70,17 @@ class WebhookSender(Polled):
     async def refresh(self) -> None:
         """Queue what has happened, and begin to send what is due, unless another process does."""
         webhooks = await asyncio.to_thread(self.store.webhooks.all)
-        if not webhooks or not await asyncio.to_thread(self.store.lease.keep):
+        # something may wait for webhooks that are gone
+        if not webhooks and not await asyncio.to_thread(self.store.deliveries.waiting):
             return
-        working = [one for one in webhooks if not one.disabled]
+        if not await asyncio.to_thread(self.store.lease.keep):
+            return
+        # another process may have the lease: this one stops when it is to renew it, and neither
+        # queues nor sends anything before
         with suppress(Superseded):
-            await self._queue(working)
-        await self._begin(webhooks)
+            if webhooks:
+                await self._queue([one for one in webhooks if not one.disabled])
+            await self._begin(webhooks)
 
     async def close(self) -> None:
         """Stop, and let another process go on at once."""
@@ -121,17 +126,30 @@ class WebhookSender(Polled):
                 task = asyncio.create_task(self._send(webhook, due[webhook.id]))
                 self._sending[webhook.id] = task
                 task.add_done_callback(self._sent(webhook.id))
+        if due.keys() - {one.id for one in webhooks}:
+            await asyncio.to_thread(self._forget, due.keys())
+
+    def _forget(self, webhooks: Iterable[str]) -> None:
+        """Forget what waits for those that were deleted while it was queued."""
+        # read after what is due: one of these that is not here now was deleted, and is not new
+        there = {one.id for one in self.store.webhooks.all()}
+        for webhook in webhooks:
+            if webhook not in there:
+                self.store.deliveries.forget(webhook)
 
     async def _send(self, webhook: Webhook, deliveries: Sequence[Delivery]) -> None:
         """Send what is due; after a failure the rest waits for the next look."""
+        store, token = self.store.deliveries, self.store.lease.token
         for delivery in deliveries:
+            if not await asyncio.to_thread(store.may_send, delivery, token):
+                return
             if webhook.disabled:
                 outcome = Outcome(delivery.status, webhook.disabled)
                 ended = _ended(delivery, outcome)
             else:
                 outcome = await self._receivers.post(webhook, delivery)
                 ended = self._after(replace(delivery, tries=delivery.tries + 1), outcome)
-            await asyncio.to_thread(self.store.deliveries.note, ended)
+            await asyncio.to_thread(store.note, ended, token)
             self._tell(ended)
             if outcome.is_refused_for_ever:
                 await self._disable(webhook)
@@ -170,8 +188,8 @@ class WebhookSender(Polled):
         def ended(task: asyncio.Task[None]) -> None:
             del self._sending[webhook]
             error = None if task.cancelled() else task.exception()
-            # what could not be noted is due again
-            if error is not None and not isinstance(error, StoreUnavailable):
+            # what could not be noted is due again, here or in the process that sends now
+            if error is not None and not isinstance(error, StoreUnavailable | Superseded):
                 logger().error("polling_failed", what="WebhookSender", exc_info=error)
 
         return ended

@@ -17,19 +17,20 @@ from service.errors import Superseded
 from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
-from service.store.webhooks.records import Delivery, Seen
+from service.store.webhooks.records import MOST, Delivery, Seen
 
 KEPT, KEPT_S = 200, 30 * 86_400
 """Deliveries that are kept of each webhook, also those that wait, and for how long after the last
 one; the oldest leave first."""
-AT_ONCE = 256
-"""Most deliveries that are read at once."""
+AT_ONCE = MOST * KEPT
+"""Most deliveries that are read at once: all, so that those of one webhook hide no other's."""
 
 _QUEUE, _NOTE = (
     resources.files(__package__).joinpath(name).read_text()
     for name in ("queue_deliveries.lua", "note_delivery.lua")
 )
 _ANYBODY, _NOTHING = "", b""
+_SUPERSEDED = "another process sends to webhooks now"
 
 _decode = msgspec.json.Decoder(Delivery).decode
 
@@ -102,14 +103,37 @@ class Deliveries:
         found = [_decode(one) for one in cast("list[bytes]", stored)]
         return sorted(found, key=lambda one: one.id, reverse=True)
 
-    def note(self, delivery: Delivery) -> None:
-        """Note how a try went, unless the delivery or its webhook was forgotten meanwhile."""
-        keys = self._keys.webhook_deliveries(delivery.webhook), self._keys.webhooks_due
-        due = "" if delivery.next_ms is None else delivery.next_ms
+    def may_send(self, delivery: Delivery, token: str) -> bool:
+        """Return whether the sender's lease has this token and the delivery was not forgotten."""
+        pipe = self._client.pipeline(transaction=False)
+        pipe.get(self._keys.webhook_sender)
+        pipe.hexists(self._keys.webhook_deliveries(delivery.webhook), delivery.id)
         with store_errors():
-            self._client.eval(
-                _NOTE, 2, *keys, delivery.webhook, delivery.id, _packed(delivery), due
-            )
+            holder, is_there = pipe.execute()
+        return bool(is_there) and holder == token.encode()
+
+    def note(self, delivery: Delivery, token: str) -> None:
+        """Note how a try went, unless the delivery or its webhook was forgotten meanwhile.
+
+        Superseded if another process has the lease.
+        """
+        keys = [self._keys.webhook_sender, self._keys.webhook_deliveries(delivery.webhook)]
+        keys.append(self._keys.webhooks_due)
+        due = "" if delivery.next_ms is None else delivery.next_ms
+        values = [token, delivery.webhook, delivery.id, _packed(delivery), due]
+        with store_errors():
+            noted: Any = self._client.eval(_NOTE, len(keys), *keys, *values)
+        if noted < 0:
+            raise Superseded(_SUPERSEDED)
+
+    def forget(self, webhook: str) -> None:
+        """Forget all deliveries of a webhook that was deleted."""
+        key = self._keys.webhook_deliveries(webhook)
+        with store_errors(), self._client.pipeline() as pipe:
+            for name in cast("list[bytes]", self._client.hkeys(key)):
+                pipe.zrem(self._keys.webhooks_due, f"{webhook} {name.decode()}")
+            pipe.unlink(key)
+            pipe.execute()
 
     def _queue(self, deliveries: Sequence[Delivery], seen: bytes, token: str) -> int:
         keys = [self._keys.webhook_sender, self._keys.webhooks_seen, self._keys.webhooks_due]
@@ -123,7 +147,7 @@ class Deliveries:
         with store_errors():
             unsent: Any = self._client.eval(_QUEUE, len(keys), *keys, *values)
         if unsent < 0:
-            raise Superseded("another process sends to webhooks now")
+            raise Superseded(_SUPERSEDED)
         return int(unsent)
 
 

@@ -17,10 +17,9 @@ from service.errors import Conflict, NotFound
 from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
-from service.store.webhooks.records import Webhook
+from service.store.webhooks.deliveries import Deliveries
+from service.store.webhooks.records import MOST, Webhook
 
-MOST = 16
-"""Most webhooks of a namespace."""
 SECRET = "whsec_"  # noqa: S105 - how secrets begin
 SECRET_BYTES = 32
 
@@ -32,6 +31,7 @@ class Webhooks:
 
     def __init__(self, client: redis.Redis, namespace: str) -> None:
         self._client, self._keys = client, NamespaceKeys(namespace)
+        self._deliveries = Deliveries(client, namespace)
 
     def all(self) -> tuple[Webhook, ...]:
         """Return all webhooks."""
@@ -82,9 +82,8 @@ class Webhooks:
             return [one for one in before if one.id != webhook]
 
         self._change(left)
-        # what is queued meanwhile is sent to nobody, and ends with its key
-        with store_errors():
-            self._client.unlink(self._keys.webhook_deliveries(webhook))
+        # what is queued after this is forgotten by the sender
+        self._deliveries.forget(webhook)
         return gone[-1]
 
     def _change(self, change: Callable[[Sequence[Webhook]], Sequence[Webhook]]) -> None:

@@ -18,6 +18,8 @@ EventType = Literal[
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 TEST = "webhook.test"
 """What is sent to try a webhook, whatever it is told of otherwise."""
+MOST = 16
+"""Most webhooks of a namespace."""
 
 
 class Webhook(Struct, frozen=True):

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.settings import Settings
-from service.store.webhooks.hooks import MOST
-from service.store.webhooks.records import EVENT_TYPES
+from service.store.webhooks.records import EVENT_TYPES, MOST
 from tests.api import Api, check_problem
 from tests.server import wait_until
 from tests.webhook_receiver import Receiver

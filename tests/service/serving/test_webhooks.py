@@ -19,7 +19,7 @@ from service.store.experiments import Arm, Experiments
 from service.store.jobs.job import TrainingOrder
 from service.store.keys import NamespaceKeys
 from service.store.log.lease import Lease
-from service.store.webhooks.deliveries import Deliveries, new_delivery
+from service.store.webhooks.deliveries import KEPT, Deliveries, new_delivery
 from service.store.webhooks.hooks import Webhooks
 from service.store.webhooks.records import EVENT_TYPES, TEST, Delivery, Webhook
 from tests.api import Api
@@ -289,15 +289,84 @@ def test_one_process_sends_and_another_takes_over(sending_of: Callable[..., Send
     assert len(receiver.received) == 1
 
 
-def test_who_has_lost_the_lease_queues_nothing(api: Api, sending: Sending) -> None:
+def seized(sending: Sending) -> None:
+    """Give the lease to another, while its holder believes that it has it."""
+    Lease(sending.store.lease._client, sending.store.lease._key, LEASE_MS).seize()
+
+
+@pytest.mark.parametrize("has_news", [True, False])
+def test_who_has_lost_the_lease_queues_and_sends_nothing(
+    api: Api, sending: Sending, has_news: bool
+) -> None:
     with Receiver() as receiver:
         webhook = sending.make(receiver.url)
         sending.look()
-        failed_training(api)
-        Lease(sending.store.lease._client, sending.store.lease._key, LEASE_MS).seize()
-        # it was to be renewed later
+        if has_news:
+            failed_training(api)
+        waiting = sending.test(webhook)
+        seized(sending)
         sending.look()
+    assert sending.of(webhook) == [waiting]
+    assert receiver.received == []
+
+
+def sent_one_of_two(sending: Sending, receiver: Receiver, between: Callable[[], object]) -> None:
+    """Begin to send two deliveries, and let the receiver answer the first after ``between``."""
+    receiver.may_answer.clear()
+
+    async def send() -> None:
+        await sending.sender.refresh()
+        await asyncio.to_thread(wait_until, lambda: receiver.received)
+        between()
+        receiver.may_answer.set()
+        tasks = sending.sender._sending.values()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    sending.api.run(send())
+    assert len(receiver.received) == 1
+
+
+def test_who_loses_the_lease_while_it_sends_sends_and_notes_nothing_more(
+    sending: Sending,
+) -> None:
+    with Receiver(500) as receiver:
+        webhook = sending.make(receiver.url)
+        waiting = [sending.test(webhook) for _ in range(2)]
+        sent_one_of_two(sending, receiver, lambda: seized(sending))
+    assert sending.of(webhook) == waiting[::-1]
+
+
+def test_nothing_more_is_sent_to_one_that_is_deleted_meanwhile(sending: Sending) -> None:
+    with Receiver() as receiver:
+        webhook = sending.make(receiver.url)
+        for _ in range(2):
+            sending.test(webhook)
+        sent_one_of_two(sending, receiver, lambda: sending.store.webhooks.delete(webhook.id))
     assert sending.of(webhook) == []
+    assert sending.store.deliveries.waiting() == 0
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_what_is_queued_for_a_deleted_webhook_is_forgotten(sending: Sending, is_last: bool) -> None:
+    with Receiver() as receiver:
+        webhook = sending.make(receiver.url)
+        if not is_last:
+            sending.make(receiver.url)
+        sending.store.webhooks.delete(webhook.id)
+        sending.test(webhook)
+        sending.look()
+    assert receiver.received == []
+    assert sending.of(webhook) == []
+    assert sending.store.deliveries.waiting() == 0
+
+
+def test_all_that_is_due_is_read(client: Redis, namespace: str) -> None:
+    deliveries = Deliveries(client, namespace)
+    for webhook in ("first", "second"):
+        for n in range(KEPT):
+            deliveries.queue_one(new_delivery(webhook, TEST, str(n)))
+    deliveries.queue_one(new_delivery("third", TEST, "{}"))
+    assert {one.webhook for one in deliveries.due()} == {"first", "second", "third"}
 
 
 @pytest.mark.parametrize(
@@ -325,6 +394,10 @@ def test_private_addresses_are_not_asked(api: Api, url: str) -> None:
         "https://[::ffff:10.0.0.1]/",
         "https://[64:ff9b::a00:1]/",
         "https://[2002:a00:1::1]/",
+        "https://[64:ff9b:1::a9fe:a9fe]/",
+        "https://[fec0::1]/",
+        "https://[::10.0.0.1]/",
+        "https://[::ffff:0:10.0.0.1]/",
         "https://224.0.0.1/",
         "https://ops.example:port/",
         "https://ops.example:99999/",
@@ -380,7 +453,7 @@ def test_what_waits_for_a_deleted_webhook_is_sent_to_nobody(sending: Sending) ->
         sending.store.webhooks.delete(webhook.id)
         sending.look()
         # nor does a try that was under way bring it back
-        sending.store.deliveries.note(delivery)
+        sending.store.deliveries.note(delivery, sending.store.lease.token)
     assert receiver.received == []
     assert (sending.of(webhook), sending.of(other)) == ([], [])
     assert sending.store.deliveries.waiting() == 0
