@@ -24,6 +24,10 @@ SERVER, CHECKER = "redis-server", "redis-check-rdb"
 """What a server program is called; the name under which Debian's redis-tools has it, too."""
 
 
+HOST_NAMES = ("sentinel resolve-hostnames", "sentinel announce-hostnames")
+"""Options with which a sentinel takes and gives names of hosts."""
+
+
 class GivenServer:
     """A server on a port; ``options`` are lines of its configuration."""
 
@@ -64,7 +68,7 @@ class GivenServer:
             # safe between fork and exec: one call into libc, without locks
             preexec_fn=end_with_parent(),  # noqa: PLW1509
         )
-        wait_until(self._listens)
+        wait_until(lambda: listens(self._process, self.port))
 
     def stop(self) -> None:
         if self._process is not None:
@@ -102,25 +106,35 @@ class GivenServer:
         scheme = "rediss" if self._tls else "redis"
         return f"{scheme}://{who}{'@' * bool(who)}{host}:{self.port}/0"
 
-    def _listens(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, "the server did not start"
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
 
 class Sentinel:
     """Watches a primary alone, and replaces it half a second after it has gone."""
 
     GROUP = "shop"
 
-    def __init__(self, directory: Path, primary: GivenServer) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        primary: GivenServer,
+        *,
+        replicas: int = 0,
+        tls: "Certificates | None" = None,
+    ) -> None:
         directory.mkdir(parents=True)
         self.port = free_port()
+        self._replicas, self._scheme = replicas, "rediss" if tls else "redis"
+        self._program = (tls_program() if tls else None) or find_server()
+        options, host = {"port": str(self.port)}, "127.0.0.1"
+        if tls:
+            options = {"port": "0", "tls-port": str(self.port), "tls-replication": "yes"}
+            # certificates have this name, and no address
+            options |= tls.options | dict.fromkeys(HOST_NAMES, "yes")
+            host = "localhost"
+        lines = [f"{name} {value}\n" for name, value in options.items()]
         self._file = directory / "sentinel.conf"
         self._file.write_text(
-            f"port {self.port}\nbind 127.0.0.1\ndir {directory}\n"
-            f"sentinel monitor {self.GROUP} 127.0.0.1 {primary.port} 1\n"
+            f"{''.join(lines)}bind 127.0.0.1\ndir {directory}\n"
+            f"sentinel monitor {self.GROUP} {host} {primary.port} 1\n"
             f"sentinel down-after-milliseconds {self.GROUP} 500\n"
             f"sentinel failover-timeout {self.GROUP} 2000\n"
         )
@@ -129,13 +143,14 @@ class Sentinel:
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             [SERVER, str(self._file), "--sentinel"],
-            executable=find_server(),
+            executable=self._program,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             # safe between fork and exec: one call into libc, without locks
             preexec_fn=end_with_parent(),  # noqa: PLW1509
         )
-        wait_until(lambda: self.n_replicas() == 1)
+        wait_until(lambda: listens(self._process, self.port))
+        wait_until(lambda: not self._replicas or self.n_replicas() == self._replicas)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,7 +167,8 @@ class Sentinel:
 
     def url(self) -> str:
         """The URL of whichever server is the primary; the first sentinel is not there."""
-        return f"redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{self.port}/{self.GROUP}/0"
+        sentinels = f"localhost:{free_port()},localhost:{self.port}"
+        return f"{self._scheme}+sentinel://{sentinels}/{self.GROUP}/0"
 
 
 class Certificates:
@@ -196,6 +212,14 @@ class Certificates:
 
 def _named(options: dict[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in options.items()}
+
+
+def listens(process: "subprocess.Popen[bytes] | None", port: int) -> bool:
+    """Whether a server takes connections; it must not have ended."""
+    assert process is not None
+    assert process.poll() is None, "the server did not start"
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def says_loading(admin: "redis.Redis[bytes]") -> bool:

@@ -38,8 +38,10 @@ class Watched(NamedTuple):
     """How to connect to a sentinel."""
 
     @classmethod
-    def by(cls, url: str) -> tuple[Self, str]:
+    def by(cls, url: str, client_name: str = "hedgerow") -> tuple[Self, str]:
         """Return what a URL names, and the URL of a server of the group but for its address.
+
+        The sentinels are asked by TLS if the servers are, with the same files.
 
         >>> watched, url = Watched.by("redis+sentinel://me:secret@a,b:26380/shop/1")
         >>> watched.sentinels, watched.group, url
@@ -49,10 +51,14 @@ class Watched(NamedTuple):
         who, at, addresses = parts.netloc.rpartition("@")
         group, _, database = parts.path.strip("/").partition("/")
         query = dict(parse_qsl(parts.query))
-        options = {OF_SENTINELS[name]: query.pop(name) for name in OF_SENTINELS if name in query}
+        login = {OF_SENTINELS[name]: query.pop(name) for name in OF_SENTINELS if name in query}
         sentinels = tuple(_address(one) for one in addresses.split(","))
-        server = (SCHEMES[parts.scheme], f"{who}{at}primary", f"/{database}", urlencode(query), "")
-        return cls(sentinels, group, tuple(options.items())), urlunsplit(server)
+        server = urlunsplit(
+            (SCHEMES[parts.scheme], f"{who}{at}primary", f"/{database}", urlencode(query), "")
+        )
+        timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), PATIENCE_S)
+        options = {**timeouts, "client_name": client_name, **login, **_encryption(server)}
+        return cls(sentinels, group, tuple(options.items())), server
 
     def primary(self) -> tuple[str, int]:
         """Ask one sentinel after the other for host and port of the primary."""
@@ -103,15 +109,10 @@ def pool_options(url: str, options: Mapping[str, Any], *, is_async: bool) -> dic
 
     ``options`` are those of every pool.
     """
-    watched, server = Watched.by(url)
+    watched, server = Watched.by(url, options["client_name"])
     module = async_connection if is_async else redis.connection
     given = dict(module.parse_url(server))
     is_encrypted = given.pop("connection_class", None) is not None
-    timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), PATIENCE_S)
-    asked = {**timeouts, "client_name": options["client_name"], **dict(watched.options)}
-    if is_encrypted:
-        asked |= {"ssl": True} | {name: given[name] for name in given if name.startswith("ssl_")}
-    watched = watched._replace(options=tuple(asked.items()))
     kinds = _ASYNC if is_async else _BLOCKING
     return {**options, **given, "connection_class": kinds[is_encrypted], "watched": watched}
 
@@ -182,6 +183,18 @@ class _EncryptedAsync(_ToPrimaryAsync, async_connection.SSLConnection):
 
 _BLOCKING = {False: _Plain, True: _Encrypted}
 _ASYNC = {False: _PlainAsync, True: _EncryptedAsync}
+
+
+def _encryption(server: str) -> dict[str, Any]:
+    """Return the options for TLS that the URL of a server has; none if it speaks none.
+
+    >>> _encryption("rediss://host?ssl_ca_certs=ca&db=1"), _encryption("redis://host")
+    ({'ssl': True, 'ssl_ca_certs': 'ca'}, {})
+    """
+    if not server.startswith("rediss://"):
+        return {}
+    given = dict(redis.connection.parse_url(server))  # type: ignore[no-untyped-call]
+    return {"ssl": True} | {name: given[name] for name in given if name.startswith("ssl_")}
 
 
 def _refuse_other(info: bytes) -> None:

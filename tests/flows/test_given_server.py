@@ -146,7 +146,7 @@ def test_after_a_failover_by_sentinel_the_service_goes_on_with_the_new_primary(
         GivenServer(tmp_path / "a") as first,
         GivenServer(tmp_path / "b", replicaof=f"127.0.0.1 {first.port}") as second,
         second.admin() as b,
-        Sentinel(tmp_path / "sentinel", first) as sentinel,
+        Sentinel(tmp_path / "sentinel", first, replicas=1) as sentinel,
         service(tmp_path, redis_url=sentinel.url()) as running,
         running.client() as client,
     ):

@@ -88,7 +88,7 @@ def _until_loaded(client: redis.Redis, *, waits: bool) -> None:
 
 def _refuse_open(url: str) -> None:
     """Raise Misconfigured if other machines reach the server, and it lets in anybody."""
-    if not _is_far(url):
+    if not is_far(url):
         return
     try:
         with connect(_as_stranger(url), role="start") as stranger:
@@ -102,11 +102,12 @@ def _refuse_open(url: str) -> None:
     )
 
 
-def _is_far(url: str) -> bool:
+def is_far(url: str) -> bool:
     """Whether a server is not on a unix socket or on loopback."""
     if urlsplit(url).scheme == "unix":
         return False
-    host, port = address_of(url)
+    with store_errors():
+        host, port = address_of(url)
     try:
         found = socket.getaddrinfo(host or "localhost", port, type=socket.SOCK_STREAM)
     except OSError:

@@ -16,8 +16,8 @@ from service.settings import Settings
 from service.settings_loading import load_settings
 from service.store.connection import connect, without_password
 from service.store.namespace import open_namespace
-from service.store.server.given import check_given
-from tests.given_server import Certificates, GivenServer, needs_tls, says_loading
+from service.store.server.given import check_given, is_far
+from tests.given_server import Certificates, GivenServer, Sentinel, needs_tls, says_loading
 from tests.server import wait_until
 from tests.service.running import hedgerow
 from tests.stories import run
@@ -240,3 +240,19 @@ def test_the_same_password_twice_is_no_contradiction(written: str) -> None:
     given = {"redis_url": f"redis://me:{written}@b/0", "redis_password": "p!w"}
     settings = load_settings(**given)
     assert settings.redis_url == "redis://me:p%21w@b/0"
+
+
+def test_servers_and_sentinels_that_speak_tls_are_used(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with (
+        GivenServer(tmp_path / "server", tls=certificates) as server,
+        Sentinel(tmp_path / "sentinel", server, tls=certificates) as sentinel,
+    ):
+        settings = load_settings(redis_url=sentinel.url(), redis_ca_file=certificates.ca)
+        check_given(settings)
+
+
+def test_sentinels_that_have_gone_are_said_to_be_away() -> None:
+    with pytest.raises(StoreUnavailable, match="no sentinel says"):
+        is_far("redis+sentinel://127.0.0.1:1/shop")
