@@ -6,6 +6,7 @@ global one. The reference, docs/reference/settings.md, is generated from this fi
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
@@ -40,6 +41,16 @@ API_KEY_NAME = "HEDGEROW_API_KEY"
 NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
 STORE_URL = r"^((redis|rediss|unix)://|rediss?\+sentinel://[^/]+/[^/?]+)"
 FEATURE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
+
+
+def without_secrets(url: str) -> str:
+    """Return the URL of something other than a store, without what may let somebody in.
+
+    >>> without_secrets("https://me:s3/cr?t@collector/v1/traces?api-key=k")
+    'https://***@collector/v1/traces?***'
+    """
+    address, mark, _ = re.sub(r"//.*@", "//***@", url).partition("?")
+    return f"{address}?***" if mark else address
 
 
 class Kind(BaseModel):
@@ -333,7 +344,7 @@ class Settings(BaseSettings):
     def _streams(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
         for url in urls:
             if (problem := ingest_problem(url)) is not None:
-                raise ValueError(f"{url.partition('?')[0]}: {problem}")
+                raise ValueError(f"{without_secrets(url)}: {problem}")
         return urls
 
     @field_validator("trusted_origins")

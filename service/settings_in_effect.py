@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from service.settings import Settings
+from service.settings import Settings, without_secrets
 from service.store.connection import without_password
 
 URLS = ("redis_url", "jobs_redis_url")
@@ -23,13 +23,15 @@ class InEffect(NamedTuple):
 
 
 def redacted(settings: Settings) -> dict[str, Any]:
-    """Return the settings as JSON values, without the passwords of the servers."""
+    """Return the settings as JSON values, without what lets somebody in."""
     tree = settings.model_dump(mode="json")
     if tree[PASSWORD] is not None:
         tree[PASSWORD] = MASK
     for name in URLS:
         if tree[name] is not None:
             tree[name] = without_password(tree[name])
+    if tree["traces_url"] is not None:
+        tree["traces_url"] = without_secrets(tree["traces_url"])
     return tree
 
 

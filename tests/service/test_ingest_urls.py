@@ -45,8 +45,17 @@ def test_several_streams_stand_in_one_variable_and_reach_a_child(
     assert Settings(ingest=(URL,)).ingest == (URL,)
 
 
-def test_a_password_in_a_url_is_not_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDGEROW_INGEST", "nats://broker/EVENTS?topic=hidden")
-    with pytest.raises(Misconfigured) as refused:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nats://broker/EVENTS?topic=hidden",
+        "nats://me:hidden@broker/EVENTS",
+        "nats://hidden@broker/EVENTS",
+        "nats://me:a/hidden?b@broker/EVENTS",
+    ],
+)
+def test_a_password_in_a_url_is_not_said(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("HEDGEROW_INGEST", url)
+    with pytest.raises(Misconfigured, match="broker") as refused:
         load_settings()
     assert "hidden" not in str(refused.value)

@@ -40,5 +40,6 @@ def test_no_password_is_shown() -> None:
         redis_url="rediss://me:secret1@host/0?ssl_password=secret2",
         jobs_redis_url="redis://:secret3@host/1",
         redis_password="secret4",  # noqa: S106
+        traces_url="https://me:secret5@collector/v1/traces?api-key=secret6",
     )
     assert "secret" not in str([*in_effect(settings)])
