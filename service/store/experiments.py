@@ -62,7 +62,9 @@ class Experiment(Struct, frozen=True):
     why: str = ""
     """Why it ended, in words."""
     promoted: str | None = None
-    """The arm whose parameters hold for all users."""
+    """The arm whose parameters hold for all users, or held until another was promoted."""
+    promoted_ms: int | None = None
+    """When it was promoted last."""
 
     def arm(self, name: str) -> Arm:
         """Return an arm by its name; NotFound if it has none of this name."""
@@ -141,12 +143,13 @@ class Experiments:
         def promoted(one: Experiment) -> Experiment:
             if one.name != name:
                 return replace(one, state="stopped") if one.state == "promoted" else one
-            chosen, ended_ms = one.arm(arm).name, one.ended_ms or now_ms()
+            chosen, now = one.arm(arm).name, now_ms()
             return replace(
                 one,
                 state="promoted",
                 promoted=chosen,
-                ended_ms=ended_ms,
+                promoted_ms=now,
+                ended_ms=one.ended_ms or now,
                 ended_by=who,
                 why=f"`{chosen}` was promoted",
             )

@@ -57,3 +57,11 @@ def test_it_takes_each_event_once_and_refuses_what_was_changed(
     assert post(**{"webhook-signature": both}) == 204
     old = signed(SECRET, "msg_1", now - 3_600, BODY)
     assert post(**old) == 400
+
+
+def test_the_alarms_that_no_webhook_gets_are_marked() -> None:
+    rows = (DOCS / "reference" / "webhooks.md").read_text().splitlines()
+    marked = {row.split("`")[1] for row in rows if "in `GET /v1/alarms` only" in row}
+    # nothing is queued while the store cannot be trusted or takes no writes
+    assert marked == {"store_away", "store_lost", "events_refused"}
+    assert all(f"`{code}`" in PAGE.read_text() for code in marked)

@@ -64,7 +64,7 @@ class Records:
         """Return what has happened since; alarms stay as they were."""
         jobs = [job for job in self.jobs.records(JOBS_READ) if job.has_ended]
         changes = self._changes(seen.change)
-        ended = [one for one in self.experiments.read() if one.state != "running"]
+        ended = [one for one in self.experiments.read() if _has_ended(one)]
         events = [
             *(_training(job) for job in reversed(jobs) if job.id not in seen.jobs),
             *(_change(one) for one in changes),
@@ -145,9 +145,14 @@ def _change(change: ModelChange) -> Event:
     return Event(f"model.{change.action}", change.at_ms, data)
 
 
+def _has_ended(one: Experiment) -> bool:
+    """Return whether its end is news: not if another took the place of the promoted arm."""
+    return one.state == "promoted" or (one.state == "stopped" and one.promoted is None)
+
+
 def _ending(one: Experiment) -> str:
-    """Return what stands for the end of an experiment: one that was stopped may be promoted."""
-    return f"{one.id} {one.state}"
+    """Return what stands for the end of an experiment: any arm may be promoted later."""
+    return f"{one.id} {one.state} {one.promoted or ''}".rstrip()
 
 
 def _experiment(one: Experiment) -> Event:
@@ -158,7 +163,8 @@ def _experiment(one: Experiment) -> Event:
         "who": one.ended_by,
         "why": one.why,
     }
-    return Event("experiment.ended", one.ended_ms or one.created_ms, data)
+    at_ms = one.promoted_ms or one.ended_ms or one.created_ms
+    return Event("experiment.ended", at_ms, data)
 
 
 def _opened(alarm: Alarm, at_ms: int) -> OpenAlarm:

@@ -143,6 +143,26 @@ def test_a_webhook_is_told_of_what_it_wants_and_of_what_comes_after_it(
     assert (len(sending.of(choosy)), len(sending.of(other))) == (0, 1)
 
 
+def test_each_promotion_of_an_experiment_is_told(api: Api, sending: Sending) -> None:
+    store = api.runtime.experiments.store
+    arms = [Arm("a", 0.5, {}), Arm("b", 0.5, {"diversity": 0.3})]
+    for name in ("first", "second"):
+        ended_ms = store.begin(name, arms, None, "a test") and store.stop(name, "", "").ended_ms
+    wait_until(lambda: now_ms() > (ended_ms or 0))
+    with Receiver() as receiver:
+        sending.make(receiver.url, ["experiment.ended"])
+        # it had ended before the webhook was made; another arm; what replaces it stops it
+        for name, arm in (("first", "a"), ("first", "b"), ("second", "a"), ("first", "b")):
+            store.promote(name, arm, "a test")
+            for _ in range(2):
+                sending.look()
+    told = [
+        (one["experiment"], one["promoted"]) for one in (r.event["data"] for r in receiver.received)
+    ]
+    assert told == [("first", "a"), ("first", "b"), ("second", "a"), ("first", "b")]
+    assert {one.event["data"]["state"] for one in receiver.received} == {"promoted"}
+
+
 def test_an_alarm_is_told_when_it_opens_and_when_it_closes(
     api: Api, client: Redis, sending: Sending
 ) -> None:
