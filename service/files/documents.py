@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from service.extras import load
-from service.files.features import feature_value, table_rows
+from service.files.features import feature_value, table_rows, whole
 from service.files.opening import BadFile, is_ndjson, is_parquet, opened
 from service.files.parts import FilePart
 
@@ -80,7 +80,11 @@ def _parquet_rows(path: Path, named: str, rows: int) -> Numbered:
     _check_is_document(path, named, dict.fromkeys(names, ""))
     line_of: dict[str, int] = {}
     for some in reading.read_rows(path, rows):
-        for number, row in enumerate(some.rows, some.first):
+        for number, cells in enumerate(some.rows, some.first):
+            try:
+                row = reading.plain(cells)
+            except ValueError as error:
+                raise BadFile(path, str(error), line=number) from error
             if named not in row:
                 raise BadFile(path, f"the {named} is empty: give it an id", line=number)
             document = _document(row, named)
@@ -90,7 +94,7 @@ def _parquet_rows(path: Path, named: str, rows: int) -> Numbered:
 
 def _document(row: dict[str, Any], named: str) -> dict[str, Any]:
     """Return a row of a Parquet file as a document; what no document has is a feature."""
-    document: dict[str, Any] = {named: str(_whole(row.pop(named)))}
+    document: dict[str, Any] = {named: str(whole(row.pop(named)))}
     features: dict[str, Any] = {}
     if isinstance(row.get("features"), dict):
         features |= row.pop("features")
@@ -99,7 +103,7 @@ def _document(row: dict[str, Any], named: str) -> dict[str, Any]:
             value = row.pop(name)
             read = _TEXTS.get(name)
             document[name] = read(value) if read and isinstance(value, str) else value
-    document["features"] = {name: _whole(value) for name, value in (features | row).items()}
+    document["features"] = {name: whole(value) for name, value in (features | row).items()}
     return document
 
 
@@ -111,13 +115,8 @@ def _object(text: str) -> Any:
         return text
 
 
-def _whole(value: Any) -> Any:
-    """Return a number without a fraction as an integer."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _feature(text: str) -> float | int | str | list[str]:
-    value: float | int | str | list[str] = _whole(feature_value(text))
+    value: float | int | str | list[str] = whole(feature_value(text))
     return value
 
 

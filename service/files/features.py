@@ -96,6 +96,11 @@ def _checked(
         yield row
 
 
+def whole(value: Any) -> Any:
+    """Return a number without a fraction as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def feature_value(text: str) -> float | str | list[str]:
     """Return the value of a cell: a number, a list of the texts joined by |, or a text."""
     try:

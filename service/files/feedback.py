@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from service.extras import load
+from service.files.features import whole
 from service.files.opening import BadFile, is_ndjson, is_parquet, opened
 from service.files.parts import FilePart
 from service.files.rating_cells import MILLISECONDS_FROM, RatingChunk
@@ -53,7 +54,9 @@ class _Loose(msgspec.Struct):
     @classmethod
     def of(cls, row: dict[str, Any]) -> "_Loose":
         """Return a row of a Parquet file; ValueError if it is no event."""
-        return msgspec.convert(row, cls)
+        # pandas makes a column of whole numbers with gaps one of floats
+        ids = {name: whole(row[name]) for name in ("user", "item") if name in row}
+        return msgspec.convert(row | ids, cls)
 
     @classmethod
     def read(cls, text: bytes, ignored: dict[str, None]) -> "_Loose":
@@ -155,12 +158,13 @@ def _parquet_parts(path: Path, rows: int) -> Iterator[FilePart]:
     if missing or not {"rating", "kind"} & {*names}:
         says = "feedback needs the columns user, item and rating or kind; these are"
         raise BadFile(path, f"{says} {', '.join(names) or 'none'}")
-    ignored = tuple(name for name in names if name not in _Loose.__struct_fields__)
-    for some in reading.read_rows(path, rows):
+    read = [name for name in names if name in _Loose.__struct_fields__]
+    ignored = tuple(name for name in names if name not in read)
+    for some in reading.read_rows(path, rows, read):
         part, good = FilePart(b"", [], some.read, ignored=ignored), []
         for number, row in enumerate(some.rows, some.first):
             try:
-                good.append(_Loose.of(row).line())
+                good.append(_Loose.of(reading.plain(row)).line())
                 part.numbers.append(number)
             except (ValueError, OverflowError) as error:
                 part.faults.append((number, str(error)[:200]))

@@ -41,7 +41,7 @@ class Summary:
         self.sequence = receipt.sequence or self.sequence
         self.ignored += [name for name in part.ignored if name not in self.ignored]
         bad = [
-            {"line": part.numbers[one["index"]], "code": one["code"], "detail": one["detail"]}
+            part.place(one["index"]) | {"code": one["code"], "detail": one["detail"]}
             for one in receipt.rejected
         ]
         bad += [

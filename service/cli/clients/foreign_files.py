@@ -8,6 +8,7 @@ from service.client import ServiceClient
 from service.errors import Misconfigured
 from service.files.documents import ROWS as DOCUMENTS
 from service.files.feedback import ROWS as EVENTS
+from service.files.foreign.by_time import parts_by_time
 from service.files.foreign.gorse_dump import Section, read_gorse
 from service.files.foreign.gorse_sending import check_gorse, send_gorse
 from service.files.foreign.movielens import read_movielens
@@ -30,15 +31,12 @@ def send_foreign(client: ServiceClient, form: Form, folder: Path, on_part: OnPar
     """Send the documents and the feedback of a folder; return what became of them."""
     given = READERS[form](folder, client)
     found: Summaries = {}
-    for name, route, lines in (
-        ("items", "/v1/items", given.items),
-        ("users", "/v1/users", given.users),
-        *((name, STREAM, lines) for name, lines in given.feedback.items()),
+    for name, route, parts in (
+        ("items", "/v1/items", parts_of(given.items, DOCUMENTS)),
+        ("users", "/v1/users", parts_of(given.users, DOCUMENTS)),
+        ("feedback", STREAM, parts_by_time(given, EVENTS)),
     ):
-        is_feedback = route == STREAM
-        rows = EVENTS if is_feedback else DOCUMENTS
-        parts = parts_of(lines, rows, given.ignored.get(name, {}))
-        summary = send_parts(client, route, parts, keyed=is_feedback, on_part=on_part)
+        summary = send_parts(client, route, parts, keyed=route == STREAM, on_part=on_part)
         if summary.accepted or summary.rejected_total:
             found[name] = summary
     return found

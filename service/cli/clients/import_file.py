@@ -220,6 +220,7 @@ def _show(name: str, summary: Summary) -> None:
         named = ", ".join(name or "a column without a name" for name in summary.ignored)
         say(f"{prefix}not read, because no event has such a column: {named}")
     for row in summary.rejected[:SHOWN]:
-        say(f"{prefix}line {row['line']}: {row['code']}: {row['detail']}")
+        place = f"{row['file']}, line" if "file" in row else "line"
+        say(f"{prefix}{place} {row['line']}: {row['code']}: {row['detail']}")
     if summary.rejected_total > SHOWN:
         say(f"... and {summary.rejected_total - SHOWN:,} more; --json lists the first {KEPT:,}")

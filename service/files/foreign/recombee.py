@@ -4,7 +4,7 @@ A file is what its API answers (a JSON array, or an object on each line) or a CS
 are called as there (``userId``) or as in its integrations (``user_id``).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 from math import isfinite
@@ -119,23 +119,34 @@ def _rows(path: Path, *ids: str) -> Numbered:
         yield from enumerate(table_rows(path, *ids), 2)
         return
     with opened(path, ends="\n", longest_line=LONGEST_ARRAY) as lines:
-        whole = iter(lines)
-        first = next(whole)
+        left = iter(lines)
+        first = next((line for line in left if line.strip()), b"")
+        whole = chain([first], left)
         if first.lstrip().startswith(b"["):
-            try:
-                array = msgspec.json.decode(first + b"".join(whole), type=list[Any])
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise BadFile(path, f"{error}: give a JSON array, or an object a line") from error
-            for number, one in enumerate(array, 1):
+            for number, one in enumerate(read_array(path, whole), 1):
                 yield number, _object(path, number, one, ids[-1])
             return
-        for line in chain([first], whole):
+        for line in whole:
             if line.strip():
                 try:
                     one = msgspec.json.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
                     raise lines.bad(f"{error}: each line must be a JSON object") from error
                 yield lines.number, _object(path, lines.number, one, ids[-1])
+
+
+def read_array(path: Path, lines: Iterable[bytes], longest: int = LONGEST_ARRAY) -> list[Any]:
+    """Return the array of JSON that lines of a file make together; BadFile if it is too long."""
+    text = bytearray()
+    for line in lines:
+        text += line
+        if len(text) > longest:
+            says = f"the array is longer than {longest} bytes: write an object on each line"
+            raise BadFile(path, says)
+    try:
+        return msgspec.json.decode(text, type=list[Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadFile(path, f"{error}: give a JSON array, or an object a line") from error
 
 
 def _is_json(path: Path) -> bool:
@@ -201,7 +212,8 @@ def _feature(value: Any, is_text: bool) -> Any:
         case str():
             return value[:MOST_TEXT]
         case list():
-            return [str(one)[:MOST_TEXT] for one in value[:MOST_TEXTS]]
+            texts = [str(one)[:MOST_TEXT] for one in value if one is not None]
+            return texts[:MOST_TEXTS]
         case dict():
             return msgspec.json.encode(value).decode()[:MOST_TEXT]
         case float() if value.is_integer():

@@ -33,13 +33,13 @@ class Foreign:
     """Columns of these files that no event has, as far as the rows have been read."""
 
 
-def parts_of(lines: Iterable[Line], rows: int, ignored: Mapping[str, None]) -> Iterator[FilePart]:
+def parts_of(lines: Iterable[Line], rows: int) -> Iterator[FilePart]:
     """Yield lines in parts of so many rows, for ``send_parts``."""
     encode, left = msgspec.json.Encoder().encode_lines, iter(lines)
     while some := list(islice(left, rows)):
         numbers = [number for number, _ in some]
         lines_of_json = encode([said for _, said in some])
-        yield FilePart(lines_of_json, numbers, 0.0, ignored=tuple(ignored))
+        yield FilePart(lines_of_json, numbers, 0.0)
 
 
 def rows_of(

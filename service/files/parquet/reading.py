@@ -1,12 +1,13 @@
 """The rows of a Parquet file as our routes take them, a batch at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +23,7 @@ class Rows:
 
     first: int
     rows: list[Row]
+    """As pyarrow gives them; see ``plain``."""
     read: float
     """Share of the file that has been read with them, 0 to 1."""
 
@@ -36,16 +38,16 @@ def column_names(path: Path) -> list[str]:
     return names
 
 
-def read_rows(path: Path, size: int) -> Iterator[Rows]:
-    """Yield the rows of a file; a cell that is empty, or not a finite number, is left out."""
+def read_rows(path: Path, size: int, columns: Sequence[str] | None = None) -> Iterator[Rows]:
+    """Yield the rows of a file, with these columns or all."""
     n = 0
     with _opened(path) as file:
         total = max(file.metadata.num_rows, 1)
         try:
-            for batch in file.iter_batches(batch_size=size):
+            for batch in file.iter_batches(batch_size=size, columns=columns):
                 rows = _in_microseconds(batch).to_pylist(maps_as_pydicts="lossy")
                 first, n = n + 1, n + len(rows)
-                yield Rows(first, [_filled(row) for row in rows], n / total)
+                yield Rows(first, rows, n / total)
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             says = f"the rows from {n + 1} on cannot be read ({_short(error)}): write the file anew"
             raise BadFile(path, says) from error
@@ -75,8 +77,20 @@ def _is_finer(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind)) and kind.unit == "ns"
 
 
-def _filled(row: Row) -> Row:
-    return {name: plain for name, value in row.items() if (plain := _plain(value)) is not None}
+def plain(row: Row) -> Row:
+    """Return a row as JSON has it; ValueError names a column that is no text.
+
+    A cell that is empty, or not a finite number, is left out.
+    """
+    filled = {}
+    for name, value in row.items():
+        try:
+            if (said := _plain(value)) is not None:
+                filled[_plain(name)] = said
+        except UnicodeDecodeError as error:
+            says = f"{name} is not text in UTF-8: convert the column, or leave it out"
+            raise ValueError(says) from error
+    return filled
 
 
 def _plain(value: Any) -> Any:
@@ -87,14 +101,17 @@ def _plain(value: Any) -> Any:
         case date():
             return value.isoformat()
         case Decimal():
-            return _plain(float(value))
+            return int(value) if value == value.to_integral_value() else float(value)
         case float():
             return value if isfinite(value) else None
         case list():
             return [_plain(one) for one in value]
         case dict():
-            return _filled(value)
-        case bytes() | memoryview():
-            return repr(value)
+            return plain(value)
+        case bytes():
+            # texts of older writers are not marked as such
+            return value.decode()
+        case UUID():
+            return str(value)
         case _:
             return value

@@ -1,6 +1,7 @@
 """Gorse's dumps, folders of MovieLens, RecBole and Recombee: read, refused if damaged, imported."""
 
 import json
+import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from service.client import Refused, ServiceClient
+from service.files.foreign.by_time import parts_by_time
 from service.files.foreign.gorse_dump import Row, read_gorse
 from service.files.foreign.gorse_sending import feedback_key, send_gorse
 from service.files.foreign.movielens import read_movielens
 from service.files.foreign.recbole import read_recbole
-from service.files.foreign.recombee import read_recombee
+from service.files.foreign.recombee import read_array, read_recombee
+from service.files.foreign.tables import Foreign
 from service.files.opening import BadFile
 from service.files.sending import Summary
 from service.processes.child import ServiceProcess
@@ -242,17 +245,18 @@ def of_recombee(folder: Path) -> Path:
     """Write files as its API answers them, and as its integrations name the columns."""
     files = {
         "detail_views.csv": "user_id,item_id,timestamp,duration\n"
-        "ada,heat,2026-11-01 00:00:00,30\nada,up,1700000000,\n",
+        "ann,heat,2026-11-01 00:00:00,30\nann,up,1700000000,\n",
         "purchases.json": json.dumps(
-            [{"userId": "ada", "itemId": "heat", "timestamp": "2026-11-01T01:00:00+01:00"}]
+            [{"userId": "ann", "itemId": "heat", "timestamp": "2026-11-01T01:00:00+01:00"}]
         ),
         "cart_additions.ndjson": '{"userId": "bob", "itemId": "up", "amount": 2}\n\n',
         "bookmarks.csv": "user_id,item_id\nbob,heat\n",
         "viewPortions.json": '[{"userId": "bob", "itemId": "heat", "portion": 0.5}]',
-        "ratings.json": '[{"userId": "ada", "itemId": "up", "rating": 0.5, "timestamp": null}]',
+        "ratings.json": '[{"userId": "ann", "itemId": "up", "rating": 0.5, "timestamp": null}]',
         "items.csv": 'item_id,title,year,genres,image\nheat,Heat,1995,"[""crime""]",\n',
         "items-more.csv": "not read",
-        "users.json": '["ada", {"userId": "bob", "age": 31, "place": {"lat": 1}, "tags": ["a"]}]',
+        "users.json": '["ann", '
+        '{"userId": "bob", "age": 31, "place": {"lat": 1}, "tags": ["a", null]}]',
     }
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -265,20 +269,20 @@ def test_files_of_recombee_are_read(tmp_path: Path) -> None:
         {"item": "heat", "features": {"title": "Heat", "year": 1995}, "categories": ["crime"]}
     ]
     assert [said for _, said in found.users] == [
-        {"user": "ada", "features": {}},
+        {"user": "ann", "features": {}},
         {"user": "bob", "features": {"age": 31, "place": '{"lat":1}', "tags": ["a"]}},
     ]
-    ada, bob = {"user": "ada", "item": "heat"}, {"user": "bob", "item": "heat"}
+    ann, bob = {"user": "ann", "item": "heat"}, {"user": "bob", "item": "heat"}
     assert {name: [*lines] for name, lines in found.feedback.items()} == {
         "detail_views": [
-            (2, ada | {"kind": "view", "timestamp": "2026-11-01T00:00:00+00:00"}),
-            (3, ada | {"item": "up", "kind": "view", "timestamp": 1700000000.0}),
+            (2, ann | {"kind": "view", "timestamp": "2026-11-01T00:00:00+00:00"}),
+            (3, ann | {"item": "up", "kind": "view", "timestamp": 1700000000.0}),
         ],
-        "purchases": [(1, ada | {"kind": "purchase", "timestamp": "2026-11-01T01:00:00+01:00"})],
+        "purchases": [(1, ann | {"kind": "purchase", "timestamp": "2026-11-01T01:00:00+01:00"})],
         "cart_additions": [(1, bob | {"item": "up", "kind": "click"})],
         "bookmarks": [(2, bob | {"kind": "like"})],
         "viewPortions": [(1, bob | {"kind": "view"})],
-        "ratings": [(1, ada | {"item": "up", "rating": 4.0})],
+        "ratings": [(1, ann | {"item": "up", "rating": 4.0})],
     }
     assert {name: [*columns] for name, columns in found.ignored.items() if columns} == {
         "detail_views": ["duration"],
@@ -290,20 +294,67 @@ def test_files_of_recombee_are_read(tmp_path: Path) -> None:
 def test_files_of_recombee_are_imported_and_count_once(
     running: ServiceProcess, tmp_path: Path
 ) -> None:
+    of_recombee(tmp_path)
+    (tmp_path / "bookmarks.csv").write_text(
+        "user_id,item_id,timestamp\nbob,heat,\nbob,up,2999-01-01\n"
+    )
     for _ in range(2):
-        said = imported(running, "--format", "recombee", str(of_recombee(tmp_path)))
-        assert said["detail_views"]["accepted"] == 2
-        assert said["detail_views"]["ignored"] == ["duration"]
-        assert [said[name]["accepted"] for name in ("ratings", "items", "users")] == [1, 1, 2]
-        assert {said[name]["rejected_total"] for name in said if name not in _ABOUT} == {0}
+        said = imported(running, "--format", "recombee", str(tmp_path))
+        assert said["accepted"] == 7
+        assert said["ignored"] == ["duration", "portion", "amount"]
+        assert [said[name]["accepted"] for name in ("items", "users")] == [1, 2]
+        [refused] = said["rejected"]
+        place = refused["file"], refused["line"], refused["code"]
+        assert place == ("bookmarks", 3, "future_timestamp")
     with running.client() as client:
-        client.wait_until_learned(said["ratings"]["sequence"])
-        events = client.get("/v1/users/ada/ratings")["items"]
+        client.wait_until_learned(said["sequence"])
+        events = client.get("/v1/users/ann/ratings")["items"]
     rated = [(one["item"], one["rating"]) for one in events if one["kind"] == "rating"]
     assert rated == [("up", 4.0)]
 
 
-_ABOUT = {"next", "training"}
+def test_events_of_several_files_are_sent_in_the_order_of_their_times(tmp_path: Path) -> None:
+    files = {
+        "purchases.csv": "user_id,item_id,timestamp\nu,bought,50\n",
+        "detail_views.csv": "user_id,item_id,timestamp\nu,third,30\nu,first,1970-01-01 00:00:10\n",
+        "ratings.csv": "user_id,item_id,rating,timestamp\nu,rated,1,\nu,second,1,20\n",
+        "bookmarks.csv": "user_id,item_id,timestamp\nu,fourth,50\nu,last,300000000000\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = [*parts_by_time(read_recombee(tmp_path, lambda: (1.0, 5.0)), 4)]
+    events = [json.loads(line) for part in found for line in part.lines.splitlines()]
+    items = [event["item"] for event in events]
+    assert items == ["first", "second", "third", "fourth", "bought", "last", "rated"]
+    assert [len(part.numbers) for part in found] == [4, 3]
+    places = [tuple(part.place(at).values()) for part in found for at in range(len(part.numbers))]
+    assert places[:3] == [("detail_views", 3), ("ratings", 3), ("detail_views", 2)]
+    assert places[-1] == ("ratings", 2)
+
+
+def test_no_room_for_the_temporary_file_says_what_to_do() -> None:
+    rows = ((number, {"user": "u" * 500}) for number in range(20_000))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
+    try:
+        with pytest.raises(BadFile, match="make room for it, or name another folder in TMPDIR"):
+            list(parts_by_time(Foreign(feedback={"feedback": rows}), 100))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_an_array_of_recombee_may_be_of_many_lines_but_not_of_any_length(tmp_path: Path) -> None:
+    rows = [{"userId": "u", "itemId": f"i{number}"} for number in range(9)]
+    text = json.dumps(rows, indent=1)
+    (tmp_path / "purchases.json").write_text("\n \n" + text)
+    [lines] = read_recombee(tmp_path, lambda: (1.0, 5.0)).feedback.values()
+    assert [(number, said["item"]) for number, said in lines] == [
+        (number, f"i{number - 1}") for number in range(1, 10)
+    ]
+    pieces = text.encode().splitlines(keepends=True)
+    assert read_array(tmp_path, pieces, len(text)) == rows
+    with pytest.raises(BadFile, match="bytes: write an object on each line"):
+        read_array(tmp_path, pieces, len(text) - 1)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,48 @@ def test_columns_of_documents_are_what_they_mean(tmp_path: Path) -> None:
     assert second == {"item": "8", "features": {}}
 
 
+def test_texts_that_are_not_marked_as_such_are_texts(tmp_path: Path) -> None:
+    columns = {
+        "user": [b"ada", b"\xff", b"bob"],
+        "item": [b"caf\xc3\xa9", b"heat", b"heat"],
+        "kind": pa.array([b"view"] * 3, pa.binary(4)),
+        "image": [b"\xff"] * 3,
+    }
+    [part] = read_parts(written(tmp_path / "events.parquet", columns))
+    assert [json.loads(line) for line in part.lines.splitlines()] == [
+        {"user": "ada", "item": "café", "kind": "view"},
+        {"user": "bob", "item": "heat", "kind": "view"},
+    ]
+    assert part.faults == [
+        (2, "user is not text in UTF-8: convert the column, or leave it out"),
+    ]
+    path = tmp_path / "items.parquet"
+    columns = {"item": [b"up", b"heat"], "tags": [[b"a"], None], "image": [None, b"\xff"]}
+    with pytest.raises(BadFile, match="line 2: image is not text in UTF-8"):
+        list(read_documents(written(path, columns), "item"))
+    del columns["image"]
+    first, second = lines_of(written(path, columns), "item")
+    assert first == {"item": "up", "features": {"tags": ["a"]}}
+    assert second == {"item": "heat", "features": {}}
+
+
+def test_ids_that_are_whole_numbers_are_texts_without_a_fraction(tmp_path: Path) -> None:
+    large = 12345678901234567
+    columns = {
+        "user": pa.array([1.0, 2.0, None, 2.5]),
+        "item": pa.array([Decimal(large)] * 4, pa.decimal128(20, 0)),
+        "kind": ["view"] * 4,
+    }
+    [part] = read_parts(written(tmp_path / "events.parquet", columns))
+    assert [json.loads(line) for line in part.lines.splitlines()] == [
+        {"user": user, "item": str(large), "kind": "view"} for user in ("1", "2")
+    ]
+    assert [number for number, _ in part.faults] == [3, 4]
+    columns = {"item": columns["item"][:1], "year": pa.array([Decimal(large)])}
+    [item] = lines_of(written(tmp_path / "items.parquet", columns), "item")
+    assert item == {"item": str(large), "features": {"year": large}}
+
+
 def test_what_is_no_file_of_events_or_documents_says_why(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     with pytest.raises(BadFile, match="needs the columns user, item and rating or kind; these are"):
