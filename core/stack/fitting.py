@@ -16,7 +16,7 @@ from core.errors import DataError
 from core.kernels import stack as kernels
 from core.stack.choices import Choices
 from core.stack.logit import Logit, context, standard
-from core.stack.signals import BY_BAYES
+from core.stack.signals import BY_BAYES, LIKES, POPULAR
 from core.types import F32, F64
 
 TOP = 0.3
@@ -118,9 +118,14 @@ def _expected(known: Choices, names: Sequence[str], without: Collection[str]) ->
 
 
 def _as(logit: Logit, like: Logit) -> Logit:
-    """Return a logit with the signals and scales of another, which weighs new signals."""
+    """Return a logit with the signals and scales of another, which weighs new signals.
+
+    Beside a popularity that is weighed already, the number of people who liked an item begins
+    at 0: else popularity would count twice.
+    """
     known = logit.aligned(like.names).rescaled(like.mean, like.scale, like.length)
-    old = np.isin(like.names, logit.weighed)[:, None]
+    own = [*logit.weighed, *([LIKES] if POPULAR in logit.weighed else [])]
+    old = np.isin(like.names, own)[:, None]
     return replace(known, weights=np.where(old, known.weights, like.weights))
 
 

@@ -25,6 +25,8 @@ class Guarded:
     """The ranker that ranks better alone; None: the stack is at least as good."""
     ndcg10: Mapping[str, float]
     """Mean of held-out events, by ranker; of the stack under the name ``mixture``."""
+    pull: float = PRIOR
+    """The pull towards what is expected that was chosen, in events."""
 
 
 def guarded(
@@ -51,12 +53,14 @@ def guarded(
     pull = min(known, key=lambda pull: _lost(choices, known[pull]))
     mine = _gain(choices, known[pull])
     alone = best if gains[best] > mine else None
-    return Guarded(fit(choices, names, pull=pull), alone, {"mixture": mine, **gains})
+    return Guarded(fit(choices, names, pull=pull), alone, {"mixture": mine, **gains}, pull)
 
 
-def cross_fitted(choices: Choices, names: Sequence[str], rng: np.random.Generator) -> F64 | None:
+def cross_fitted(
+    choices: Choices, names: Sequence[str], rng: np.random.Generator, *, pull: float = PRIOR
+) -> F64 | None:
     """Return z of each row (rows,) by a fit to the other events; None if a fold has no items."""
-    return _cross_fitted(choices, names, _folds(choices, rng), PRIOR)
+    return _cross_fitted(choices, names, _folds(choices, rng), pull)
 
 
 def _folds(choices: Choices, rng: np.random.Generator) -> I64:

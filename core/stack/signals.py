@@ -7,7 +7,9 @@ from core.types import F32
 
 SIGNALS = ("score", "log score", "no score")
 """A score counts in three ways; the fit decides which of them matter for a ranker."""
-BY_BAYES = ("content: log likes", "content: log affinity")
+POPULAR, LIKES = "popular: log score", "content: log likes"
+"""How likely an item is for everybody, by the weights of events and by the number of people."""
+BY_BAYES = (LIKES, "content: log affinity")
 """The logarithm of how likely an item is for everybody, and of how much likelier for this user: by
 Bayes' rule their sum is that of how likely it is for this user."""
 

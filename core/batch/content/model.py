@@ -84,15 +84,16 @@ class Content:
         For an item that came later it is the mean of the others: nothing is known yet.
         """
         likes = self._log_likes
-        found = np.full(items.size, likes.mean() if likes.size else 0.0, np.float32)
-        known = items < likes.size
-        found[known] = likes[items[known]]
+        found: F32 = likes[np.minimum(items, likes.size - 1)]
         return found
 
     @cached_property
     def _log_likes(self) -> F32:
-        none: F32 = np.empty(0, np.float32)
-        return none if self.likes is None else np.log1p(self.likes)
+        """Return them for the items of the training, then once for all later ones, (m + 1,)."""
+        if self.likes is None or not self.likes.size:
+            return np.zeros(1, np.float32)
+        known = np.log1p(self.likes)
+        return np.append(known, known.mean())
 
     @cached_property
     def shares(self) -> sp.csr_array:

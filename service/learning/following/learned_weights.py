@@ -149,11 +149,11 @@ class LearnedWeights:
         """
         if first is None or first.job == self.record.first_stack:
             return
-        families = {name.split(":")[0] for name in first.stack.names} & FAMILIES.keys()
+        families = _families(first.stack)
         if not families <= self.record.versions.keys():
             return
         own = self.record.stack
-        if own is None or own.events < TRIED or not {*first.stack.names} <= {*own.names}:
+        if own is None or own.events < TRIED or not families <= _families(own):
             self._learner.start_at(first.stack.logit)
             self._known = 0
             arms = with_first_stack(self.record.arm_weights, _arms(self.record.versions))
@@ -194,6 +194,11 @@ class LearnedWeights:
     def _replace(self, **changed: Any) -> None:
         fields = {name: getattr(self.record, name) for name in self.record.__struct_fields__}
         self.record = MixtureRecord(**{**fields, **changed})
+
+
+def _families(stack: StackRecord) -> set[str]:
+    """Return the families whose signals a stack knows."""
+    return {name.split(":")[0] for name in stack.names} & FAMILIES.keys()
 
 
 def _arms(names: Iterable[str]) -> list[str]:

@@ -46,10 +46,13 @@ class Contest:
     """Which events are of beginners, (events,): they teach a stack, and no gain counts them."""
     seed: int
 
-    def gains(self, names: Sequence[str]) -> F64:
-        """Return ndcg@10 of each user (users,) by the stack of these rankers, cross-fitted."""
+    def gains(self, names: Sequence[str], pull: float = PRIOR) -> F64:
+        """Return ndcg@10 of each user (users,) by the stack of these rankers, cross-fitted.
+
+        ``pull`` is that of each fit towards what is expected, in events.
+        """
         choices, at = self._of(names)
-        score = cross_fitted(choices, self._signals(names), self._rng())
+        score = cross_fitted(choices, self._signals(names), self._rng(), pull=pull)
         gain: F64 = np.zeros(len(choices)) if score is None else ndcg10(ranks(choices, score))
         return self._by_user(gain, at)
 

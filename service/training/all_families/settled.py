@@ -33,7 +33,8 @@ _ABOUT: About = {"settings": {}, "metrics": {}, "cuts": {}}
 def _popular(family: Family, known: Material) -> Ranker:
     rows = np.zeros((known.pairs.n_items, WIDTH))
     liked = known.pairs.liked
-    # as the learner counts: by the weights of events, of which a pair has the largest
+    # by weights, like the learner; but that adds up all events of a pair, and of these only the
+    # strongest kind and the latest rating are known here
     rows[:, TOTAL] = np.bincount(liked.item_ix, liked.weight, minlength=liked.n_items)
     return SharedList(family, popularity.popular(rows), {})
 

@@ -12,6 +12,7 @@ from core.gate import FEWEST_USERS, LEVEL, Interval, paired_interval
 from core.stack.fitting import PRIOR
 from core.stack.guard import PULLS_OF_FEW, Guarded
 from core.stack.learning import FEWEST
+from core.types import F64
 from service.ranking.ranker import Ranker
 from service.training.all_families.candidates import Tried
 from service.training.all_families.contest import Contest, contest_of, pooled
@@ -106,11 +107,12 @@ def weigh(
     names = [*COUNTED, *(name for name in mixed if name in by_history)]
     few = judges < FEWEST_USERS
     stack = table.stack(names, PULLS_OF_FEW if few else (PRIOR,))
+    mine = table.gains(names, PRIOR if stack is None else stack.pull)
     if stack is not None and few:
-        stack = _of_few(table, names, stack, seed)
+        stack = _of_few(table, mine, stack, seed)
     metrics |= {
         "events": table.user_of.size,
-        "ndcg@10": float(table.gains(names).mean()),
+        "ndcg@10": float(mine.mean()),
         "counted": {"ndcg@10": float(table.gains([*COUNTED]).mean())},
         "weights": _weights(stack),
     }
@@ -139,19 +141,18 @@ def _contest(data: Dataset, fitted: Mapping[str, Fitted], seed: int, on_share: O
     return pooled(found)
 
 
-def _of_few(table: Contest, names: Sequence[str], stack: Guarded, seed: int) -> Guarded | None:
+def _of_few(table: Contest, mine: F64, stack: Guarded, seed: int) -> Guarded | None:
     """Return the stack unless it has too few events, as a follower would say (None).
 
-    Its best ranker must be better alone by a standard error: fitted to three quarters of a few
-    events, the stack is judged worse than the whole one is.
+    ``mine`` are its gains, (users,). Its best ranker must be better alone by a standard error:
+    fitted to three quarters of a few events, the stack is judged worse than the whole one is.
     """
     if np.count_nonzero(table.choices.taken >= 0) < FEWEST:
         return None
     if stack.alone is None:
         return stack
-    alone, mine = table.alone(str(stack.alone)), table.gains(names)
     rng = np.random.default_rng(seed)
-    better = paired_interval(alone, mine, rng, level=LEVEL_OF_FEW).low > 0.0
+    better = paired_interval(table.alone(stack.alone), mine, rng, level=LEVEL_OF_FEW).low > 0.0
     return stack if better else replace(stack, alone=None)
 
 

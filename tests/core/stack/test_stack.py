@@ -9,7 +9,7 @@ from core.errors import DataError
 from core.stack.choices import Choice, choices_of, ndcg10, ranks
 from core.stack.fitting import PRIOR, Earlier, fit, loss
 from core.stack.guard import PULLS_OF_FEW, cross_fitted, guarded
-from core.stack.signals import BY_BAYES, signals_of_scores
+from core.stack.signals import BY_BAYES, LIKES, POPULAR, signals_of_scores
 from tests.core import reference_stack
 
 NAMES = ["right", "noise", "constant"]
@@ -141,6 +141,24 @@ def test_a_signal_that_an_earlier_fit_does_not_know_has_the_weight_that_is_expec
     assert own[affinity] == pytest.approx(1.0, abs=0.1)
 
 
+def with_likes(n, known, seed=0):
+    """Return events that know how many liked an item, in its popularity's order, or nothing yet."""
+    for event in foretold(n, seed):
+        event.signals[:, 2] = event.signals[:, 0] if known else 0.0
+        yield event
+
+
+def test_popularity_does_not_count_twice_once_likes_come_beside_it():
+    names = (POPULAR, BY_BAYES[1], LIKES, *USELESS[1:])
+    earlier = fit(choices_of(with_likes(500, known=False)), names)
+    few = choices_of(with_likes(20, known=True, seed=2))
+    for begin in (None, earlier):
+        again = fit(few, names, earlier=Earlier(earlier, 200.0), begin=begin)
+        own = dict(zip(again.names, again.weights[:, 0] / again.scale, strict=True))
+        assert own[POPULAR] + own[LIKES] == pytest.approx(1.0, abs=0.15)
+        assert own[BY_BAYES[1]] == pytest.approx(1.0, abs=0.15)
+
+
 def test_weights_depend_on_the_length_of_the_history_where_that_helps():
     def turning():
         for event in events(2_000, listed=1.0):
@@ -234,6 +252,14 @@ def test_few_events_are_held_at_what_is_expected_where_that_foretells_them_bette
     strong, weak = pulled(few, *PULLS_OF_FEW), pulled(few, PRIOR)
     assert gain(strong, many) > 1.02 * gain(weak, many)
     np.testing.assert_array_equal(strong.weights, pulled(few, max(PULLS_OF_FEW)).weights)
+
+
+def test_a_stack_is_cross_fitted_with_the_pull_that_was_chosen():
+    few, names = choices_of(foretold(40)), (*BY_BAYES, *USELESS)
+    for pull in (PRIOR, max(PULLS_OF_FEW)):
+        found = guarded(few, names, {"a": 0}, np.random.default_rng(1), pulls=(pull,))
+        held_out = cross_fitted(few, names, np.random.default_rng(1), pull=found.pull)
+        assert ndcg10(ranks(few, held_out)).mean() == found.ndcg10["mixture"]
 
 
 def test_events_are_not_held_at_what_they_contradict():

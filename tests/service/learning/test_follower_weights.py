@@ -305,9 +305,13 @@ def test_weights_of_a_length_count_by_what_each_partition_has_judged_of_it():
 
 def foretold(*families, job="j1", events=0):
     """Return what a training foretells: a weight for the score of each family."""
-    n = len(families)
+    return foretold_of([f"{name}: score" for name in families], job, events)
+
+
+def foretold_of(signals, job="j1", events=0):
+    n = len(signals)
     stack = StackRecord(
-        names=tuple(f"{name}: score" for name in families),
+        names=tuple(signals),
         mean=(0.0,) * n,
         scale=(1.0,) * n,
         weights=((1.0, 0.0, 0.0),) * n,
@@ -344,6 +348,16 @@ def test_learned_weights_of_a_stack_stay_unless_a_training_knows_another_family(
     assert learned.record.stack == own
     learned.foretold(foretold("fbgd", "popular", "sequence", job="j3"))
     assert learned.record.stack == foretold("fbgd", "popular", "sequence").stack
+
+
+def test_a_new_signal_of_a_known_family_discards_no_learned_weights():
+    signals = ["popular: log score", "content: log affinity"]
+    own = foretold_of(signals, events=500).stack
+    learned = LearnedWeights(MixtureRecord(1, 500, 0, {}, stack=own))
+    learned.follow({"content": TrainedModel("1", 0.01)}, {"popular": "p"})
+    learned.foretold(foretold_of([*signals, "content: log likes", "history: new"], job="j2"))
+    assert learned.record.stack == own
+    assert learned.record.first_stack == "j2"
 
 
 def test_what_was_learned_before_a_restart_outlasts_a_fit_to_few_events():

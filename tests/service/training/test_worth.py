@@ -8,14 +8,16 @@ import pytest
 from core.interactions import from_pairs
 from core.meaning import EventMeanings
 from core.stack.choices import ndcg10
+from core.stack.fitting import PRIOR
 from service.configs import kind_table
 from service.ranking.asker import NOBODY, Asker
 from service.ranking.families import FAMILIES
 from service.ranking.pool import NOTHING, Pool
 from service.settings import Settings
 from service.store.profiles.history_reader import HistoryReader
-from service.training.all_families.contest import contest, contest_of
+from service.training.all_families.contest import contest, contest_of, pooled
 from service.training.all_families.settled import COUNTED, ranker_of
+from service.training.all_families.weighing import weigh
 from service.training.all_families.worth import worth
 from service.training.data.material import Material
 from service.training.data.next_events import first_events, next_events
@@ -44,7 +46,7 @@ def rankers(data):
     return counted | fitted
 
 
-def test_popularity_counts_weights_as_the_learner_does():
+def test_popularity_counts_the_weights_of_pairs():
     pairs = from_pairs([0, 1, 2, 2], [0, 0, 1, 2], weight=[0.2, 0.2, 2.0, 1.0], target=[1, 1, 1, 0])
     popular = COUNTED["popular"](FAMILIES["popular"], Material(pairs))
     items, scores, _ = popular.best(NOBODY, Pool(np.ones(3, np.bool_), NOTHING), 2)
@@ -158,6 +160,16 @@ def test_a_subset_ranks_as_if_there_were_no_others(data, rankers):
     assert mine.logit.names == theirs.logit.names
     np.testing.assert_array_equal(mine.logit.weights, theirs.logit.weights)
     assert whole.gains(names).mean() > whole.gains(["popular", "next"]).mean()
+
+
+def test_where_few_judge_the_figure_is_that_of_the_pull_that_was_chosen(client, namespace):
+    told = world(users=25, items=20, each=8)
+    stored = store_histories(client, Settings(namespace=namespace), told)
+    data = read(HistoryReader(client, stored), READING, with_documents=False, with_order=True)
+    found = weigh(data, [], 0, serves=True, on_share=lambda share: None)
+    parts = [contest_of({}, split, 0, lambda share: None) for split in data.splits]
+    chosen, usual = (pooled(parts).gains([*COUNTED], pull) for pull in (found.stack.pull, PRIOR))
+    assert found.metrics["ndcg@10"] == chosen.mean() != usual.mean()
 
 
 def test_where_nobody_lists_what_came_there_is_no_stack(data, rankers):

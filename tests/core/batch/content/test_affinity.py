@@ -220,6 +220,13 @@ def test_it_comes_with_how_many_people_liked_an_item() -> None:
     np.testing.assert_allclose(both, [known[3], known.mean()], rtol=1e-6)
 
 
+def test_how_many_liked_the_others_is_found_once_and_not_for_each_list() -> None:
+    model, later = fitted(), np.array([N_ITEMS], np.int32)
+    before = model.log_likes_of(later)
+    model._log_likes[:N_ITEMS] += 1.0
+    np.testing.assert_array_equal(model.log_likes_of(later), before)
+
+
 def test_a_snapshot_keeps_how_many_and_one_from_before_opens() -> None:
     stored = of_content("content", fitted(), settings={}, metrics={}, cuts={})
     again = content_of(stored).log_likes_of(ITEMS)
