@@ -20,8 +20,9 @@ from service.store.log.codec import (
     Entry,
     encode,
 )
+from service.store.log.noted_ids import NotedIds, script_keys
 from service.store.log.state import read_state
-from service.store.log.stream import _SCRIPT, RECEIPT_S
+from service.store.log.stream import _APPEND, RECEIPT_S
 from service.store.profiles.history_record import read_history, sequences
 
 NOW_MS = 1_763_000_000_000
@@ -117,10 +118,12 @@ class Feed:
         receipt = keys.append_receipt(self.process)
         version = NamespaceKeys(self.namespace).api_keys_version
         names = (keys.sequence, keys.log, keys.log_bytes, receipt, keys.state, version)
-        # whatever store it is, however far, and whatever keys there are
+        names += script_keys(keys)
+        # whatever store it is, however far, and whatever keys there are; no ids are noted
         known = ("", 0, "-")
         arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, *known, crc32(packed), "")
-        return self.client.eval(_SCRIPT, len(names), *names, *arguments)
+        arguments += (0, 0, *NotedIds(), "")
+        return self.client.eval(_APPEND.text, len(names), *names, *arguments)[0]
 
     @property
     def watermark(self) -> int:

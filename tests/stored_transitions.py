@@ -9,9 +9,9 @@ from service.store.profiles.partition_reader import PartitionReader
 from tests.feed import Feed
 
 
-def stored(feed: Feed) -> dict[int, bytes]:
+def stored(feed: Feed, settings: Settings | None = None) -> dict[int, bytes]:
     """Return all rows by item number, as a learner that starts has them."""
-    settings = Settings(namespace=feed.namespace)
+    settings = settings or Settings(namespace=feed.namespace)
     meanings = configs.meanings(settings, open_namespace(feed.client, settings))
     transitions = ItemTransitions(settings, meanings)
     generation = read_state(feed.client, feed.keys).generation

@@ -32,10 +32,9 @@ from core.kernels.window import (
     window,
 )
 from core.types import I64, U8, U64
-from service.store.log.codec import DIGEST_BYTES, PRODUCER_BYTES
+from service.store.log.codec import DIGEST_BYTES, LISTS, PRODUCER_BYTES
 from service.store.profiles.commit import NO_DEDUPE_CHANGE, DedupeChange
 from service.store.profiles.dedupe_chunk import (
-    LISTS,
     DedupeChunk,
     DedupeClock,
     ListChange,

@@ -14,6 +14,7 @@ from service.store.identity.known import Known
 from service.store.jobs.queue import Jobs
 from service.store.jobs.schedule import Schedules
 from service.store.log.append_queue import AppendQueue
+from service.store.log.noted_ids import NotedIds
 from service.store.log.request_keys import RequestKeys
 from service.store.log.stream import LogWriter
 from service.store.models.registry import Registry
@@ -49,7 +50,12 @@ def store_access(stack: AsyncExitStack, base: Opened) -> StoreAccess:
     name, redis, blocking = namespace.name, clients.requests, clients.blocking
     known, patience_s = Known(namespace.partitions), settings.store_patience_ms / 1_000
     writer = LogWriter(
-        redis, namespace, max_bytes=settings.log_max_bytes, known=known, retry_s=patience_s
+        redis,
+        namespace,
+        max_bytes=settings.log_max_bytes,
+        known=known,
+        retry_s=patience_s,
+        noted=NotedIds.of(settings),
     )
     append_queue = AppendQueue(writer, namespace.partitions)
     stack.push_async_callback(append_queue.close)

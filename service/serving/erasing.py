@@ -115,8 +115,8 @@ class Erasing(Polled):
             queue, erasure = self._store.append_queue, one.erasure
             packed = deletion(one.user, queue.clock())
             # moves the receipt to the new place in the same step, so it is due again only then
-            sequence = await queue.submit_entry(erasure.partition, packed, 1, order=again(one))
-            place = {"sequence": sequence, "set_aside": erasure.sequence}
+            placed = await queue.submit_entry(erasure.partition, packed, 1, order=again(one))
+            place = {"sequence": placed.last, "set_aside": erasure.sequence}
             logger().warning("deletion_repeated", partition=erasure.partition, **place)
         return [one for one in ready if one not in lost]
 

@@ -294,8 +294,25 @@ class PartitionKeys:
         return self._key("log-bytes")
 
     def append_receipt(self, process: str) -> str:
-        """string "<counter> <sequence>": the last answer given to this api process; lives a day."""
+        """string "<counter> <sequence> <places of repeats>": the last answer given to this api
+        process; lives a day. "17 1000209 0 3"."""
         return self._key(f"append:{process}")
+
+    def last_move(self, digest: str) -> str:
+        """string, a day (append scripts): sequence of the last merge that a user was part of;
+        ``digest`` is that of the user's id, see log/last_move.py. 1000209."""
+        return self._key(f"last-move:{digest}")
+
+    @property
+    def ids_noted(self) -> str:
+        """hash id -> "" with expiry (append script): the latest ids of events, 12 bytes; a full one
+        becomes ids-noted-before, see log/noted_ids.py."""
+        return self._key("ids-noted")
+
+    @property
+    def ids_noted_before(self) -> str:
+        """hash id -> "" with expiry (append script): the ids before those of ids-noted."""
+        return self._key("ids-noted-before")
 
     @property
     def state(self) -> str:

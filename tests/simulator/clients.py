@@ -52,8 +52,8 @@ async def _accept(intake: Intake, request: Request, program: bytes) -> dict[int,
     sender = Sender({"headers": [(b"user-agent", program)], **no_keys}, request.key)
     if len(feedback) > 1:
         return numbers_of(await intake.accept(feedback, sender))
-    token, _ = await intake.accept_one(feedback[0], sender)
-    return {0: int(token.partition(":")[2])}
+    one = await intake.accept_one(feedback[0], sender)
+    return {0: int(one.token.partition(":")[2])}
 
 
 async def _change(world: "World", runtime: ApiRuntime, change: Change) -> None:

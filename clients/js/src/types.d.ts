@@ -2127,8 +2127,9 @@ export interface Written {
   /** The rows that are rejected, and why. */
   rejected: Array<Rejected>;
   /**
-   * With `wait=learned`: the numbers, from 0, of the rows whose ids (`event_id`, or from the
-   * idempotency key) the service knew already. Each of these events counts once.
+   * The numbers, from 0, of the rows whose ids (`event_id`, or from the idempotency key) the
+   * service knew already. Each of these events counts once. With `wait=learned` all are listed.
+   * Otherwise only recent ids are noticed, and the property is absent if there are none.
    */
   repeats?: Array<number>;
   /** The place of the rows in the order of events. */

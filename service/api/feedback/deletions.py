@@ -68,7 +68,7 @@ async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
     """Delete a user's row, history and document, and order the erasure of all traces."""
     partition = partition_of(user, runtime.namespace.partitions)
     now, ordered = runtime.append_queue.clock(), order(user, partition)
-    basis = Basis(runtime.known.token)
+    basis = Basis(runtime.known.token, in_time=True)
     appending = runtime.append_queue.submit_entry(partition, deletion(user, now), 1, basis, ordered)
     [sequence] = await settled([appending])
     receipt = await _receipt(runtime, "user", now, {partition: sequence}, user=user)
@@ -103,7 +103,10 @@ async def _delete(
     item: str | None = None,
 ) -> Receipt:
     appended = await settled(
-        [runtime.append_queue.submit(partition, rows, Basis(token)) for partition in partitions]
+        [
+            runtime.append_queue.submit(partition, rows, Basis(token, in_time=True))
+            for partition in partitions
+        ]
     )
     sequences = dict(zip(partitions, appended, strict=True))
     return await _receipt(runtime, what, rows[0].time_ms, sequences, user=user, item=item)

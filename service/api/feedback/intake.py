@@ -30,6 +30,7 @@ from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
 from service.store.identity.known import Basis
 from service.store.log.append_queue import Row
+from service.store.log.noted_ids import Placed
 from service.store.partitions import partition_of
 
 Events = list[tuple[int, Feedback]]
@@ -48,13 +49,28 @@ class Accepted:
     warnings: list[Warned] = field(default_factory=list)
     indexes: dict[int, list[int]] = field(default_factory=dict)
     sequences: dict[int, int] = field(default_factory=dict)
+    repeats: list[int] = field(default_factory=list)
+    """The indexes of rows whose ids came lately before; others may be repeats, too."""
 
     @property
     def n(self) -> int:
         return sum(map(len, self.indexes.values()))
 
     def written(self) -> Written:
-        return Written(self.n, self.rejected, self.warnings, sequence_token(self.sequences))
+        written = Written(self.n, self.rejected, self.warnings, sequence_token(self.sequences))
+        if self.repeats:
+            written.repeats = self.repeats
+        return written
+
+
+class AcceptedOne(NamedTuple):
+    """An event that is in the log."""
+
+    token: str
+    """The place in the order of events."""
+    warnings: list[Warned]
+    is_repeat: bool
+    """Whether its id came lately before; it may be a repeat even if not."""
 
 
 class Outcome(NamedTuple):
@@ -114,8 +130,8 @@ class Intake:
         self.known = runtime.known
         self._watch, self._changes = runtime.watch, runtime.changes
 
-    async def accept_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
-        """Append an event, return its sequence token and warnings; InvalidEvent for a fault."""
+    async def accept_one(self, event: Feedback, sender: Sender) -> AcceptedOne:
+        """Append an event; InvalidEvent for a fault."""
         try:
             done = await self._accept_one(event, sender)
         except ServiceError as error:
@@ -124,7 +140,7 @@ class Intake:
         self.counts.accepted()
         return done
 
-    async def _accept_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
+    async def _accept_one(self, event: Feedback, sender: Sender) -> AcceptedOne:
         fault = self.rules.fault(event)
         if fault is not None:
             raise InvalidEvent(fault[1], code=fault[0])
@@ -151,7 +167,7 @@ class Intake:
         """Look at the store after it turned out to be another; StoreRolledBack if it stays so."""
         await self._watch.examine()
 
-    async def _append_one(self, event: Feedback, sender: Sender) -> tuple[str, list[Warned]]:
+    async def _append_one(self, event: Feedback, sender: Sender) -> AcceptedOne:
         # before the number is looked up: the store refuses a number that another one gave
         token = self.known.token
         number = self.numbers.known.get(event.item)
@@ -161,8 +177,9 @@ class Intake:
         row = self.rules.row(event, number, now_ms=self._clock(), digest=digest)
         partition = partition_of(event.user, self.partitions)
         basis = Basis(token, sender.keys)
-        sequence = await self.append_queue.submit(partition, (row,), basis, sender.request)
-        return f"{partition}:{sequence}", _warnings(0, event, row)
+        placed = await self.append_queue.submit(partition, (row,), basis, sender.request)
+        warnings = _warnings(0, event, row)
+        return AcceptedOne(f"{partition}:{placed.last}", warnings, bool(placed.repeats))
 
     async def accept(
         self,
@@ -208,6 +225,7 @@ class Intake:
                 if not isinstance(refused.why, Backlogged):
                     await self.reconsider(sender, refused.why)
         result.warnings.sort(key=lambda warned: warned.index)
+        result.repeats.sort()
         return result
 
     async def _append(
@@ -244,8 +262,9 @@ class Intake:
             elif isinstance(end, BaseException):
                 raise end
             else:
-                result.sequences[partition] = end
+                result.sequences[partition] = end.last
                 result.indexes[partition] = [index for index, _ in events]
+                result.repeats += [events[place][0] for place in end.repeats]
                 for row, (index, event) in zip(rows, events, strict=True):
                     result.warnings += _warnings(index, event, row)
         return refused
@@ -273,10 +292,13 @@ def _warnings(index: int, event: Feedback, row: Row) -> list[Warned]:
     return [Warned(index, *warning)]
 
 
-async def settled(pending: Sequence[asyncio.Future[int]]) -> list[int]:
-    """Return all results; raise the first error once all have ended, so that no error is lost."""
+async def settled(pending: Sequence[asyncio.Future[Placed]]) -> list[int]:
+    """Return the sequences of the last rows; raise the first error once all have ended.
+
+    So no error is lost.
+    """
     results = await asyncio.gather(*pending, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
-    return [result for result in results if isinstance(result, int)]
+    return [result.last for result in results if isinstance(result, Placed)]

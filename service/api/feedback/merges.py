@@ -1,8 +1,9 @@
 """Merging an anonymous user into another one by events in the log, so that nothing is lost.
 
-In one partition a merge is a single event. Across two partitions, the source's events are first
-sent to the target's partition, except ratings of items that the target rated later. Their event
-ids make it harmless to send them again. Then the source's partition learns how far they were sent.
+In one partition a merge is a single event. Across two partitions, the source's events are sent to
+the target's partition, except ratings of items that the target rated later. In the same step the
+source's partition is told how far they were sent. Their event ids make it harmless to send them
+again.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.identity.known import Basis
-from service.store.log.append_queue import Row
+from service.store.log.append_queue import Row, entry_of
 from service.store.log.codec import (
     HAS_CONTEXT,
     HAS_DIGEST,
@@ -33,9 +34,11 @@ from service.store.log.codec import (
     MOVE_USER,
     MOVED,
     Entry,
+    PackedEntry,
     encode,
     packed_context,
 )
+from service.store.log.last_move import LastMove, MergeMarks, last_move
 from service.store.partitions import partition_of
 from service.store.profiles.contexts import Contexts
 from service.store.profiles.histories import Records, rated_by_both
@@ -126,6 +129,8 @@ async def _append(
     runtime: ApiRuntime, pair: _Pair, time_ms: int, until: float
 ) -> tuple[dict[int, int], str | None]:
     """Append the merge; return {partition: sequence}, and why there may be nothing to take over."""
+    # first of all: what is read later has all merges up to it
+    before = await last_move(runtime.redis, runtime.namespace.name, pair.theirs, pair.source)
     is_known, is_learned = await _is_known(runtime, pair.source), True
     if pair.ours != pair.theirs or not is_known:
         # what was acknowledged before the merge belongs to it
@@ -139,19 +144,21 @@ async def _append(
             "not everything of the two users is learned yet: send the merge again, "
             "once /readyz says `learning`"
         )
-    return await _move(runtime, pair), reason
+    return await _move(runtime, pair, before), reason
 
 
 async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int]:
     """Merge two users of the same partition by a single event."""
     queue = runtime.append_queue
     merged = encode(_entry((pair.source, pair.user), 1, MERGE_USER, time_ms, queue.clock()))
-    [sequence] = await settled([queue.submit_entry(pair.ours, merged, 1)])
+    marks = MergeMarks.of(runtime.namespace.name, pair.ours, (pair.source, pair.user))
+    basis = Basis(in_time=True)
+    [sequence] = await settled([queue.submit_entry(pair.ours, merged, 1, basis, marks)])
     return {pair.ours: sequence}
 
 
-async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
-    """Send the source's events to the user's partition, then tell its own how far it got."""
+async def _move(runtime: ApiRuntime, pair: _Pair, before: LastMove) -> dict[int, int]:
+    """Send the source's events to the user's partition, and tell its own how far they were sent."""
     token = runtime.known.token
     history, contexts = await runtime.profiles.placed_history(pair.source)
     own = await runtime.profiles.history(pair.user)
@@ -162,11 +169,15 @@ async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
     copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
     rows = _rows(copied, contexts, pair.source, pair.user)
     queue = runtime.append_queue
-    sent = await settled([queue.submit(pair.ours, rows, Basis(token))] if rows else [])
-    moved = encode(_entry((pair.source,), 0, MOVE_USER, through, queue.clock()))
-    [end] = await settled([queue.submit_entry(pair.theirs, moved, 1, Basis(token))])
-    ours = sent[0] if sent else runtime.changes.watermark(pair.ours)
-    return {pair.ours: ours, pair.theirs: end}
+    now = queue.clock()
+    moved = encode(_entry((pair.source,), 0, MOVE_USER, through, now))
+    entries = [PackedEntry(pair.theirs, moved, 1)]
+    if rows:
+        entries.insert(0, PackedEntry(pair.ours, encode(entry_of(rows, now)), len(rows)))
+    ends = await queue.append_together(entries, before, Basis(token))
+    partitions = [one.partition for one in entries]
+    known = {pair.ours: runtime.changes.watermark(pair.ours)}
+    return known | dict(zip(partitions, ends, strict=True))
 
 
 async def _is_known(runtime: ApiRuntime, user: str) -> bool:

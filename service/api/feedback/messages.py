@@ -53,6 +53,8 @@ class MessageAnswer(msgspec.Struct, omit_defaults=True):
     """What was accepted but does not count as sent."""
     sequence: str | UnsetType = UNSET
     """The place of the rows in the order of events."""
+    repeats: list[int] | UnsetType = UNSET
+    """The rows that came lately before, by their ids; absent if none is known."""
     code: str | UnsetType = UNSET
     """The error code, for programs."""
     detail: str | UnsetType = UNSET
@@ -75,6 +77,7 @@ class Message:
     rejected: list[Rejected] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
     sequences: dict[int, int] = field(default_factory=dict)
+    repeats: list[int] = field(default_factory=list)
     accepted: int = 0
 
     @property
@@ -93,6 +96,7 @@ class Message:
                 rejected=self.rejected,
                 warnings=self.warnings,
                 sequence=sequence_token(self.sequences),
+                repeats=self.repeats or UNSET,
             )
         return MessageAnswer(
             self.number,
@@ -181,6 +185,9 @@ def share_out(result: Accepted, messages: Sequence[Message]) -> None:
     for warned in result.warnings:
         message, row = places[warned.index]
         message.warnings.append(Warned(row, warned.code, warned.detail))
+    for index in result.repeats:
+        message, row = places[index]
+        message.repeats.append(row)
     for partition, indexes in result.indexes.items():
         first = result.sequences[partition] - len(indexes) + 1
         for index, sequence in zip(indexes, count(first), strict=False):

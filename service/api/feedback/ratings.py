@@ -8,12 +8,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.feedback.intake import Accepted, Intake, Outcome
+from service.api.feedback.intake import Accepted, AcceptedOne, Intake, Outcome
 from service.api.feedback.schemas import (
     DECODE_ERRORS,
     Fault,
     Feedback,
-    Warned,
     decode_array,
     decode_fault,
     decode_one,
@@ -55,7 +54,7 @@ _WAIT = parameter(
     "wait",
     "query",
     f"`learned`: answer once the rows are learned, with what was predicted just before, and "
-    f"which rows are repeats (at most {MAX_AWAITED_ROWS} rows).",
+    f"with all repeats among the rows (at most {MAX_AWAITED_ROWS} rows).",
     {"type": "string", "enum": ["learned"]},
 )
 
@@ -120,7 +119,7 @@ async def send_feedback(request: Request) -> Response:
     if scope["query_string"]:
         return await _wait_learned(request, intake, body, sender)
     if body.lstrip()[:1] != b"[":
-        return _accepted(*await intake.accept_one(_event(body, intake), sender))
+        return _accepted(await intake.accept_one(_event(body, intake), sender))
     limit = scope["app"].state.settings.max_array
     return _written(request, await intake.accept(_array(body, limit, intake), sender))
 
@@ -214,10 +213,11 @@ def _written(request: Request, accepted: Accepted, outcome: Outcome | None = Non
     return Response(_encode(written), status, media_type="application/json")
 
 
-def _accepted(token: str, warnings: list[Warned]) -> Response:
-    told = _encode(warnings)
-    written = b'{"accepted":1,"rejected":[],"warnings":%b,"sequence":"%b"}' % (told, token.encode())
-    return Response(written, 202, media_type="application/json")
+def _accepted(one: AcceptedOne) -> Response:
+    told, token = _encode(one.warnings), one.token.encode()
+    repeats = b',"repeats":[0]' if one.is_repeat else b""
+    written = b'{"accepted":1,"rejected":[],"warnings":%b,"sequence":"%b"%b}'
+    return Response(written % (told, token, repeats), 202, media_type="application/json")
 
 
 def _nothing_accepted(request: Request, written: dict[str, Any]) -> Response:

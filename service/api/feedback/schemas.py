@@ -117,8 +117,9 @@ class Written(msgspec.Struct, omit_defaults=True):
     predictions: list[Learned] | UnsetType = UNSET
     """With `wait=learned`: what was predicted for each rating just before it was learned."""
     repeats: list[int] | UnsetType = UNSET
-    """With `wait=learned`: the numbers, from 0, of the rows whose ids (`event_id`, or from the
-    idempotency key) the service knew already. Each of these events counts once."""
+    """The numbers, from 0, of the rows whose ids (`event_id`, or from the idempotency key) the
+    service knew already. Each of these events counts once. With `wait=learned` all are listed.
+    Otherwise only recent ids are noticed, and the property is absent if there are none."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from service.store.log.codec import (
     Entry,
     encode,
 )
+from service.store.log.noted_ids import Placed
 from service.store.partitions import partition_of
 
 BLOCK_BYTES = 512 << 10
@@ -153,15 +154,16 @@ class Upload:
 
     async def _append(self, shares: list["_Share"], packed: list[bytes], token: str) -> None:
         pairs = zip(shares, packed, strict=True)
-        await settled([asyncio.ensure_future(self._append_share(s, p, token)) for s, p in pairs])
+        sending = [asyncio.ensure_future(self._append_share(s, p, token)) for s, p in pairs]
+        await settled(sending)
 
-    async def _append_share(self, share: "_Share", packed: bytes, token: str) -> int:
+    async def _append_share(self, share: "_Share", packed: bytes, token: str) -> Placed:
         with self._intake.counts.all_or_none(len(share.events)):
-            last = await self._append_again(share, packed, token)
+            placed = await self._append_again(share, packed, token)
         self._intake.counts.accepted(len(share.events))
-        return last
+        return placed
 
-    async def _append_again(self, share: "_Share", packed: bytes, token: str) -> int:
+    async def _append_again(self, share: "_Share", packed: bytes, token: str) -> Placed:
         try:
             return await self._append_packed(share, packed, token)
         except (StoreRolledBack, KeysChanged) as error:
@@ -172,22 +174,22 @@ class Upload:
             raise TooManyItems(self._intake.numbers.exhausted)
         return await self._append_packed(share, encode(self._entry(share, numbers)), token)
 
-    async def _append_packed(self, share: "_Share", packed: bytes, token: str) -> int:
+    async def _append_packed(self, share: "_Share", packed: bytes, token: str) -> Placed:
         clock, (partition, n) = asyncio.get_running_loop(), (share.partition, len(share.events))
         basis = Basis(token, self._sender.keys)
         deadline, pause = clock.time() + self._intake.patience_s, FIRST_PAUSE_S
         while True:
             try:
-                last = await self._intake.append_queue.submit_entry(
+                placed = await self._intake.append_queue.submit_entry(
                     partition, packed, n, basis, request=self._sender.request
                 )
             except Backlogged:
                 if clock.time() > deadline:
                     raise
             else:
-                self._sequences[partition] = last
+                self._sequences[partition] = placed.last
                 self._summary.accepted += n
-                return last
+                return placed
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
 

@@ -173,7 +173,7 @@ async def _append(
             max_bytes=settings.log_max_bytes,
             process_id=f"dead-letter-{letter.last}",
         )
-        return await log.append(partition, letter.packed, len(entry))
+        return (await log.append(partition, letter.packed, len(entry))).last
 
 
 def _shown(partition: int, letter: DeadLetter) -> dict[str, Any]:

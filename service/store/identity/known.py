@@ -32,6 +32,9 @@ class Basis(NamedTuple):
     """The store that gave the item numbers in it, see ``Known``; empty: that of now."""
     keys: str | None = None
     """The version of the API keys by which its sender was let in; None if that was asked before."""
+    in_time: bool = False
+    """Whether it must not be carried out once its sender was told that its fate is not known: it
+    would change what the sender does next."""
 
 
 NO_BASIS = Basis()

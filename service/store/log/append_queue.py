@@ -17,8 +17,10 @@ import numpy as np
 from service.errors import ServiceError
 from service.store.clock import now_ms
 from service.store.identity.known import NO_BASIS, Basis
-from service.store.log.codec import Entry, encode
-from service.store.log.erasure_order import ErasureOrder
+from service.store.log.codec import Entry, PackedEntry, encode
+from service.store.log.erasure_order import Order
+from service.store.log.last_move import LastMove
+from service.store.log.noted_ids import Placed, rows_of
 from service.store.log.requests import packed_shares
 
 MAX_ENTRY_ROWS = 16_384
@@ -50,17 +52,22 @@ class Log(Protocol):
         packed: bytes,
         n: int,
         basis: Basis,
-        order: ErasureOrder | None,
+        order: Order | None,
         requests: bytes,
-    ) -> int:
-        """Append and return the sequence of the last event."""
+    ) -> Placed:
+        """Append and return where the events are."""
+
+    async def append_together(
+        self, entries: Sequence[PackedEntry], before: LastMove, basis: Basis
+    ) -> list[int]:
+        """Append all entries or none; return the sequence of the last event of each."""
 
 
 @dataclass(frozen=True)
 class _Rows:
     rows: Sequence[Row]
     basis: Basis
-    done: asyncio.Future[int]
+    done: asyncio.Future[Placed]
     request: str
 
 
@@ -69,13 +76,13 @@ class _Packed:
     packed: bytes
     n: int
     basis: Basis
-    done: asyncio.Future[int]
-    order: ErasureOrder | None
+    done: asyncio.Future[Placed]
+    order: Order | None
     requests: bytes
 
 
 class AppendQueue:
-    """Appends rows to the log; each future resolves to the sequence of its last row.
+    """Appends rows to the log; each future resolves to where its rows are.
 
     Rows share an entry if they rest on the same ``basis``.
     """
@@ -83,11 +90,12 @@ class AppendQueue:
     def __init__(self, log: Log, partitions: int, clock: Callable[[], int] = now_ms) -> None:
         """``clock`` gives the time in ms that entries are stamped with."""
         self.clock = clock
+        self._log = log
         self._lanes = [_Lane(log, partition, clock) for partition in range(partitions)]
 
     def submit(
         self, partition: int, rows: Sequence[Row], basis: Basis = NO_BASIS, request: str = ""
-    ) -> asyncio.Future[int]:
+    ) -> asyncio.Future[Placed]:
         """Queue rows that may share an entry with others; they get adjacent sequences.
 
         ``request`` is the id of the request that they came with, if that is followed.
@@ -102,18 +110,27 @@ class AppendQueue:
         packed: bytes,
         n: int,
         basis: Basis = NO_BASIS,
-        order: ErasureOrder | None = None,
+        order: Order | None = None,
         request: str = "",
-    ) -> asyncio.Future[int]:
-        """Queue an encoded entry that is not merged with others.
+    ) -> asyncio.Future[Placed]:
+        """Queue an encoded entry that is not merged with others; its repeats are not told by rows.
 
-        That is a large block of an upload, or the deletion of a user with the order to erase it:
-        what is wrong with others' rows must not keep it from being learned.
+        That is a large block of an upload, a merge, or the deletion of a user with the order to
+        erase it: what is wrong with others' rows must not keep it from being learned.
         """
         done = asyncio.get_running_loop().create_future()
         followed = packed_shares([n], [request]) if request else b""
         self._lanes[partition].put(_Packed(packed, n, basis, done, order, followed))
         return done
+
+    async def append_together(
+        self, entries: Sequence[PackedEntry], before: LastMove, basis: Basis = NO_BASIS
+    ) -> list[int]:
+        """Append all entries of a merge or none; return the sequence of the last event of each.
+
+        This waits for no rows that were submitted before. ``before``: see ``LogWriter``.
+        """
+        return await self._log.append_together(entries, before, basis)
 
     async def close(self) -> None:
         """Wait until all submitted rows are answered."""
@@ -149,7 +166,7 @@ class _Lane:
     async def _append_next(self) -> None:
         work = self._waiting.popleft()
         if isinstance(work, _Packed):
-            await self._append(work, [(work.done, work.n)])
+            await self._append(work, [(work.done, work.n)], ())
             return
         rows, answers = list(work.rows), [(work.done, len(work.rows))]
         requests = [work.request]
@@ -164,12 +181,13 @@ class _Lane:
         packed = encode(entry_of(rows, self._clock()))
         ends = [end for _, end in answers]
         followed = packed_shares(ends, requests) if any(requests) else b""
-        entry = _Packed(packed, len(rows), work.basis, work.done, None, followed)
-        await self._append(entry, answers)
+        whole = _Packed(packed, len(rows), work.basis, work.done, None, followed)
+        await self._append(whole, answers, rows)
 
-    async def _append(self, work: _Packed, answers: list[tuple[asyncio.Future[int], int]]) -> None:
+    async def _append(self, work: _Packed, answers: "_Answers", rows: Sequence[Row]) -> None:
+        """Append an entry; tell each request where its rows are."""
         try:
-            last = await self._log.append(
+            placed = await self._log.append(
                 self._partition, work.packed, work.n, work.basis, work.order, work.requests
             )
         except ServiceError as error:
@@ -178,12 +196,20 @@ class _Lane:
         except BaseException:
             _fail(answers, _UNEXPECTED)
             raise
+        repeats = rows_of(placed.repeats, [row.flags for row in rows]) if placed.repeats else []
+        first = 0
         for done, end in answers:
+            own = [row - first for row in repeats if first <= row < end]
             if not done.done():
-                done.set_result(last - work.n + end)
+                done.set_result(Placed(placed.last - work.n + end, own))
+            first = end
 
 
-def _fail(answers: list[tuple[asyncio.Future[int], int]], error: ServiceError) -> None:
+_Answers = list[tuple[asyncio.Future[Placed], int]]
+"""Of each request of an entry, and how many rows of the entry there are up to its last one."""
+
+
+def _fail(answers: _Answers, error: ServiceError) -> None:
     for done, _ in answers:
         if not done.done():
             done.set_exception(error)

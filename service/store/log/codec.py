@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress, pairwise
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ HAS_PRODUCER = 32
 """
 
 DIGEST_BYTES, PRODUCER_BYTES = 16, 4
+LISTS = 64
+"""Most lists of remembered ids: number 0 is shared by all producers for whom none is left."""
 SOURCE_BYTES = 8
 
 AWAITED_ANSWER = np.dtype(
@@ -89,6 +91,14 @@ class Entry:
 
     def __len__(self) -> int:
         return len(self.user_ix)
+
+
+class PackedEntry(NamedTuple):
+    """An encoded entry of n events for a partition."""
+
+    partition: int
+    packed: bytes
+    n: int
 
 
 def encode(entry: Entry) -> bytes:
@@ -150,6 +160,17 @@ def decode(packed: bytes) -> Entry:
         sources=packed[end:contexts_at],
         contexts=contexts,
     )
+
+
+def digests_in(packed: bytes) -> tuple[int, int]:
+    """Return where the digests of an entry begin, and how many there are."""
+    _, n, n_users, n_digest_bytes, _ = _HEADER.unpack_from(packed)
+    if not n_digest_bytes:
+        return 0, 0
+    lengths = np.frombuffer(packed, "<u2", n_users, _HEADER.size)
+    row = sum(np.dtype(kind).itemsize for kind in _COLUMNS)
+    at = _HEADER.size + lengths.nbytes + int(lengths.sum(dtype=np.int64)) + n * row
+    return at, n_digest_bytes // DIGEST_BYTES
 
 
 def without(entry: Entry, until: Mapping[str, int], first: int) -> Entry:

@@ -3,9 +3,19 @@
 One script writes both, so no crash leaves a deletion whose traces nobody looks for.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from service.store.keys import NamespaceKeys
+
+
+class Order(Protocol):
+    """What the append script does besides, in the same step."""
+
+    def keys(self, namespace: str) -> tuple[str, ...]:
+        """Return what is written."""
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return what the script must know."""
 
 
 class ErasureOrder(NamedTuple):
@@ -23,3 +33,7 @@ class ErasureOrder(NamedTuple):
         keys = NamespaceKeys(namespace)
         documents = keys.user_document(self.user), keys.user_documents
         return (keys.erasure(self.id), keys.erasures_due, *documents)
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return all fields."""
+        return tuple(self)

@@ -10,8 +10,6 @@ from typing import Self
 
 from service.store.log.codec import DIGEST_BYTES
 
-LISTS = 64
-"""Most lists of a window: number 0 is shared by all producers for whom none is left."""
 _MS = 8
 _VERSION = b"\2"
 CLOCK = "clock"

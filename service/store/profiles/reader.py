@@ -14,11 +14,11 @@ from core.types import F32, F64
 from service.errors import NotReady
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
+from service.store.log.codec import LISTS
 from service.store.log.state import PartitionState
 from service.store.namespace import Namespace
 from service.store.partitions import partition_of
 from service.store.profiles.contexts import Contexts, read_contexts
-from service.store.profiles.dedupe_chunk import LISTS
 from service.store.profiles.expert_history import StreamEntry, shown
 from service.store.profiles.histories import live
 from service.store.profiles.history_record import read_history

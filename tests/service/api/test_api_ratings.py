@@ -274,3 +274,23 @@ def test_waiting_says_which_rows_are_repeats(
         assert answer["repeats"] == repeated
         predicted = {row["index"] for row in answer["predictions"]}
         assert predicted == {*range(1, 21)} - {*repeated}
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_rows_that_came_lately_are_told_before_anything_is_learned(
+    redis_url: str, namespace: str, partitions: int
+) -> None:
+    rows = [{"user": f"u{i}", "item": "x", "rating": 4, "event_id": f"{i}"} for i in range(20)]
+    with Api(Settings(namespace=namespace, partitions=partitions), redis_url) as api:
+        assert "repeats" not in api("POST", "/v1/events", json=rows[::3]).json()
+        bad, no_id = {**rows[0], "rating": 9}, {"user": "u1", "item": "x", "kind": "view"}
+        again = api("POST", "/v1/events", json=[bad, *rows, rows[1], no_id]).json()
+        assert again["repeats"] == [*range(1, 21, 3), 21]
+        new = {**rows[0], "event_id": "new"}
+        assert [api("POST", "/v1/events", json=new).json().get("repeats") for _ in "12"] == [
+            None,
+            [0],
+        ]
+        keyed = {"headers": {"idempotency-key": "k"}, "json": [no_id, no_id]}
+        told = [api("POST", "/v1/events", **keyed).json().get("repeats") for _ in "12"]
+        assert told == [None, [0, 1]]

@@ -82,6 +82,20 @@ def test_a_request_in_several_batches_is_named_with_each(
     assert said[-1]["through"] == 200
 
 
+def test_a_repeat_is_told_and_followed(
+    redis_url: str, namespace: str, learner_of: Callable[..., Learner]
+) -> None:
+    rows = [EVENT, EVENT | {"event_id": "one"}]
+    with Api(Settings(namespace=namespace, log_requests="named"), redis_url) as api:
+        told = [
+            api("POST", "/v1/events", json=rows, headers={"x-request-id": name}).json()
+            for name in ("first", "again")
+        ]
+    assert [one.get("repeats") for one in told] == [None, [1]]
+    said = [(one["request_id"], one["events"]) for one in learned(learner_of())]
+    assert said == [("first", 2), ("again", 2)]
+
+
 def test_nothing_stands_beside_an_entry_that_nobody_follows(
     redis_url: str, namespace: str, client: Client, learner_of: Callable[..., Learner]
 ) -> None:

@@ -4,12 +4,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from service.api.feedback.merges import _entry, _rows
+from service.api.feedback.merges import _entry, _move, _Pair, _rows
 from service.api.times import rfc3339
+from service.errors import Backlogged, NotReady
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.log.codec import MOVE_USER, encode
+from service.store.log.last_move import LastMove, last_move
 from service.store.namespace import open_namespace
 from service.store.partitions import partition_of
 from service.store.profiles.counters import read_counts
@@ -19,6 +21,7 @@ from tests.feed import NOW_MS, Event, Feed, some_ratings
 from tests.server import wait_until
 
 VIEW = KINDS["view"].code
+NO_MERGE = LastMove("no-merge", b"")
 
 
 def test_a_merge_gives_all_events_once_in_their_order(learner_of, feed, client):
@@ -261,6 +264,40 @@ def test_a_merge_that_broke_off_between_two_partitions_is_sent_again(two_partiti
     assert answer.status_code == 200, answer.text
     assert sorted(items_of(two_partitions, target)) == ["a", "b", "c"]
     assert items_of(two_partitions, source) == []
+
+
+def test_a_merge_for_which_one_log_has_no_room_is_in_neither(redis_url, namespace, client):
+    settings = Settings(namespace=namespace, partitions=2, log_max_bytes=1 << 16)
+    source, target = user_of(1), user_of(0)
+    with Api(settings, redis_url) as api:
+        with learning(settings, redis_url):
+            token = api.rate(source, "a", 5)
+            api("GET", f"/v1/users/{source}/predictions/a?min_sequence={token}")
+        rows = [{"user": source, "item": "b", "rating": 3}] * 4_000
+        wait_until(lambda: api("POST", "/v1/events", json=rows).status_code == 503)
+        with pytest.raises(Backlogged):
+            api.run(_move(api.runtime, _Pair.of(source, target, 2), NO_MERGE))
+        progress = api.run(partition_progress(api.runtime.redis, namespace, 0))
+        assert progress.appended == 0
+
+
+def test_a_merge_that_another_one_overtook_after_it_began_is_sent_again(two_partitions):
+    """It would remove events from the source that it has not read."""
+    users = [f"w{n}" for n in range(40)]
+    target = next(user for user in users if partition_of(user, 2) == 0)
+    source, near = [user for user in users if partition_of(user, 2) == 1][:2]
+    runtime = two_partitions.runtime
+    two_partitions.rate(near, "b", 4)
+    two_partitions.rate(source, "a", 5)
+    before = two_partitions.run(last_move(runtime.redis, runtime.namespace.name, 1, source))
+    body = {"source": near}
+    assert two_partitions("POST", f"/v1/users/{source}/merge", json=body).json()["learned"]
+    with pytest.raises(NotReady):
+        two_partitions.run(_move(runtime, _Pair.of(source, target, 2), before))
+    assert items_of(two_partitions, target) == []
+    body = {"source": source}
+    assert two_partitions("POST", f"/v1/users/{target}/merge", json=body).json()["learned"]
+    assert sorted(items_of(two_partitions, target)) == ["a", "b"]
 
 
 def test_events_after_the_copy_stay_with_the_source(client, namespace, learner_of):

@@ -2460,8 +2460,10 @@ class Written(TypedDict):
     rejected: "list[Rejected]"
     """The rows that are rejected, and why."""
     repeats: NotRequired[list[int]]
-    """With `wait=learned`: the numbers, from 0, of the rows whose ids (`event_id`, or from the
-    idempotency key) the service knew already. Each of these events counts once.
+    """The numbers, from 0, of the rows whose ids (`event_id`, or from the idempotency key) the
+    service knew already. Each of these events counts once. With `wait=learned` all are
+    listed. Otherwise only recent ids are noticed, and the property is absent if there are
+    none.
     """
     sequence: str
     """The place of the rows in the order of events."""

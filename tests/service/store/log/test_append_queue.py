@@ -17,7 +17,7 @@ def test_events_submitted_in_one_turn_are_one_entry(api: Api) -> None:
     async def submit() -> list[int]:
         submit = api.runtime.append_queue.submit
         pending = [submit(0, [row(f"u{i}"), row("both")]) for i in range(256)]
-        return [await done for done in pending]
+        return [(await done).last for done in pending]
 
     assert api.run(submit()) == list(range(2, 514, 2))
     [entry] = appended(api)
@@ -33,7 +33,7 @@ def test_a_large_block_keeps_an_entry_of_its_own_and_its_turn(api: Api) -> None:
         first = queue.submit(0, [row("first")])
         middle = queue.submit_entry(0, encode(block), len(block))
         last = queue.submit(0, [row("last")])
-        return [await first, await middle, await last]
+        return [(await done).last for done in (first, middle, last)]
 
     assert api.run(submit()) == [1, 4, 5]
     assert [entry.users for entry in appended(api)] == [("first",), ("block",), ("last",)]
@@ -43,7 +43,7 @@ def test_an_entry_is_bounded(api: Api) -> None:
     async def submit() -> list[int]:
         rows = [row("a")] * MAX_ENTRY_ROWS
         pending = [api.runtime.append_queue.submit(0, rows) for _ in range(3)]
-        return [await done for done in pending]
+        return [(await done).last for done in pending]
 
     assert api.run(submit()) == [MAX_ENTRY_ROWS * n for n in (1, 2, 3)]
     assert len(appended(api)) == 3
@@ -55,7 +55,7 @@ def test_a_full_log_fails_those_who_wait_and_later_ones_go_on(
     with Api(Settings(namespace=namespace, log_max_bytes=1 << 16), redis_url) as api:
 
         async def submit(n: int) -> int:
-            return await api.runtime.append_queue.submit(0, [row("a")] * n)
+            return (await api.runtime.append_queue.submit(0, [row("a")] * n)).last
 
         assert api.run(submit(1)) == 1
         with pytest.raises(Backlogged):
@@ -68,6 +68,6 @@ def test_a_request_that_was_given_up_leaves_the_others_alone(api: Api) -> None:
         given_up = api.runtime.append_queue.submit(0, [row("a")])
         kept = api.runtime.append_queue.submit(0, [row("b")])
         given_up.cancel()
-        return await kept
+        return (await kept).last
 
     assert api.run(submit()) == 2
