@@ -14,6 +14,10 @@ _TOKEN = re.compile(rb"\$\d+\r\n[0-9a-f]{16}\.\d+\.[0-9a-f]{8}/[0-9a-f]{40}\r\n"
 _RECEIPT = re.compile(rb"(?<=append:)api-\d{4}")
 
 
+_MARK = b"last-move"
+_DIGESTS_AT = re.compile(rb"\$\d+\r\n\d+\r\n(?=\$\d+\r\n\d+\r\n\$2\r\n24\r\n\$2\r\n16\r\n)")
+
+
 def unfenced() -> Rewrite:
     """Return a learner that looks at the epoch, but does not watch it while it commits."""
     return lambda call: call.replace(_WATCH, _ECHO)
@@ -46,6 +50,17 @@ def mislaid() -> Rewrite:
     return lambda call: call.replace(_MSET, _MGET) if b"UNLINK" in call else call
 
 
+def boastful() -> Rewrite:
+    """Return an api that takes events for repeats if their entries have the same size."""
+    return lambda call: _DIGESTS_AT.sub(b"$1\r\n0\r\n", call)
+
+
+def unmarked() -> Rewrite:
+    """Return an api that does not note merges within a partition."""
+    # of merges across partitions, which are noted, a call names one user
+    return lambda call: call.replace(_MARK, b"append:mv") if call.count(_MARK) == 2 else call
+
+
 CANARIES: Mapping[str, Callable[[], Rewrite]] = {
     "unfenced": unfenced,
     "forgetful": forgetful,
@@ -53,4 +68,6 @@ CANARIES: Mapping[str, Callable[[], Rewrite]] = {
     "lingering": lingering,
     "reluctant": reluctant,
     "mislaid": mislaid,
+    "boastful": boastful,
+    "unmarked": unmarked,
 }

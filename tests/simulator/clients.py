@@ -15,6 +15,7 @@ from service.http.auth import DECIDED_BY
 from service.ids import parse_sequence_token
 from service.runtime.api import ApiRuntime
 from service.store.log.codec import DELETE_RATING, DELETE_USER
+from service.store.partitions import partition_of
 from tests.simulator.ledger import Change, Request, numbers_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ async def send(world: "World", runtime: ApiRuntime) -> None:
                 else:
                     # a request that is sent again may come from another program
                     program = b"%d" % rng.randrange(PROGRAMS)
-                    ledger.acknowledged(request, await _accept(intake, request, program))
+                    ledger.acknowledged(request, *await _accept(intake, request, program))
             except BaseException as error:
                 ledger.in_doubt(request)
                 if not isinstance(error, ServiceError):
@@ -45,15 +46,18 @@ async def send(world: "World", runtime: ApiRuntime) -> None:
         await asyncio.sleep(0.5 * rng.random())
 
 
-async def _accept(intake: Intake, request: Request, program: bytes) -> dict[int, int]:
-    """Return the numbers of the events that were accepted, by their indexes."""
+async def _accept(
+    intake: Intake, request: Request, program: bytes
+) -> tuple[dict[int, int], list[int]]:
+    """Return the numbers of the accepted events, by their indexes, and which are repeats."""
     feedback = request.feedback()
     no_keys = {DECIDED_BY: ""}
     sender = Sender({"headers": [(b"user-agent", program)], **no_keys}, request.key)
     if len(feedback) > 1:
-        return numbers_of(await intake.accept(feedback, sender))
+        accepted = await intake.accept(feedback, sender)
+        return numbers_of(accepted), accepted.repeats
     one = await intake.accept_one(feedback[0], sender)
-    return {0: int(one.token.partition(":")[2])}
+    return {0: int(one.token.partition(":")[2])}, [0] if one.is_repeat else []
 
 
 async def _change(world: "World", runtime: ApiRuntime, change: Change) -> None:
@@ -63,10 +67,12 @@ async def _change(world: "World", runtime: ApiRuntime, change: Change) -> None:
     except NotFound:
         world.ledger.carried_out(change, 0)
         return
-    [sequence] = parse_sequence_token(receipt.sequence).values()
-    world.ledger.carried_out(change, sequence)
+    sequences = parse_sequence_token(receipt.sequence)
+    # a merge that found nothing in another partition has told that one nothing
+    home = partition_of(change.user, runtime.namespace.partitions)
+    world.ledger.carried_out(change, sequences.get(home, 0))
     if receipt.learned:
-        world.observer.check_learned(sequence)
+        world.observer.check_learned(sequences)
 
 
 async def _receipt(runtime: ApiRuntime, change: Change) -> Receipt | Merged:

@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.feedback.intake import Accepted
 from service.api.feedback.schemas import Feedback
-from service.store.log.codec import DELETE_RATING, DELETE_USER, MERGE_USER
+from service.store.log.codec import DELETE_RATING, DELETE_USER, MERGE_USER, MOVE_USER
 from tests.simulator.clock import START_MS
 from tests.simulator.model import Logged
 
@@ -47,7 +47,7 @@ class Event:
 
     def is_in(self, logged: Logged) -> bool:
         """Whether an entry of the log is this event."""
-        return logged.time_ms == self.time_ms
+        return logged.time_ms == self.time_ms and not logged.is_copy
 
 
 @dataclass(eq=False)
@@ -79,6 +79,8 @@ class Change:
 
     def is_in(self, logged: Logged) -> bool:
         """Whether an entry of the log is this change; ``Observer`` checks the item."""
+        if logged.kind == MOVE_USER:
+            return (self.kind, self.user) == (MERGE_USER, logged.user)
         return (logged.kind, logged.user, logged.target) == (self.kind, self.user, self.target)
 
 
@@ -94,6 +96,8 @@ class Ledger:
     """How often each was sent."""
     told: list[tuple[Event | Change, int]] = field(default_factory=list)
     """What a client was just told to be in the log, and as which number."""
+    repeats: list[tuple[Event, int]] = field(default_factory=list)
+    """What a client was just told to have come before, and as which number it came again."""
     is_closed: bool = False
     """Whether clients send nothing new."""
     _again: list[Request | Change] = field(default_factory=list)
@@ -125,12 +129,13 @@ class Ledger:
         self._under_way += 1
         return request
 
-    def acknowledged(self, request: Request, sequences: dict[int, int]) -> None:
-        """Note the answer to a request: index and number of each event."""
+    def acknowledged(self, request: Request, sequences: dict[int, int], repeats: list[int]) -> None:
+        """Note the answer to a request: index and number of each event; which are repeats."""
         self._under_way -= 1
         self.told += [(request.events[index], sequences[index]) for index in sequences]
         self.occurred["acknowledged"] += len(sequences)
         self.occurred["acknowledged_again"] += request.tries > 1
+        self.repeats += [(request.events[index], sequences[index]) for index in repeats]
         if request.key is not None:
             self._answered.append(request)
 

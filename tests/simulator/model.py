@@ -10,6 +10,8 @@ from service.store.log.codec import (
     DIGEST_BYTES,
     HAS_DIGEST,
     MERGE_USER,
+    MOVE_USER,
+    MOVED,
     PRODUCER_BYTES,
     decode,
 )
@@ -29,6 +31,8 @@ class Logged:
     """What stands for its id, whoever sent it; empty if it has none."""
     target: str = ""
     """The user that a merge moves the events to."""
+    is_copy: bool = False
+    """Whether a merge has sent it from another partition."""
 
     @property
     def is_change(self) -> bool:
@@ -57,6 +61,7 @@ def events_of(packed: bytes) -> list[Logged]:
             time_ms,
             next(digests) if flags & HAS_DIGEST else b"",
             entry.users[item] if kind == MERGE_USER else "",
+            bool(flags & MOVED),
         )
         for kind, user, item, value, time_ms, flags in rows
     ]
@@ -76,6 +81,8 @@ class Model:
         """The users that are listed: also those whose ratings were deleted one by one."""
         self.happened = Counter[str]()
         """What became of events."""
+        self.moved: list[tuple[str, Record]] = []
+        """What was sent to another partition, and from whom."""
         self._deleted: set[str] = set()
         self._ids: set[bytes] = set()
         for event in log:
@@ -93,6 +100,8 @@ class Model:
             self._delete_user(event.user)
         elif event.kind == MERGE_USER:
             self._merge(event.user, event.target)
+        elif event.kind == MOVE_USER:
+            self._move(event.user, through=event.time_ms)
         elif event.event_id in self._ids:
             self.happened["repeats_dropped"] += 1
         else:
@@ -126,6 +135,21 @@ class Model:
         self.happened["deletions"] += 1
         if self.histories.pop(user, None) is not None:
             self.happened["user_deleted"] += 1
+            self._deleted.add(user)
+
+    def _move(self, user: str, *, through: int) -> None:
+        before = self.histories.pop(user, [])
+        gone = [record for record in before if record[0] <= through]
+        self.moved += [(user, record) for record in gone]
+        self.happened["moves"] += 1
+        self.happened["moved"] += bool(gone)
+        if len(gone) < len(before):
+            self.histories[user] = before[len(gone) :]
+            self.happened["moved_in_part"] += 1
+            return
+        self.rated.pop(user, None)
+        self.users.discard(user)
+        if gone:
             self._deleted.add(user)
 
     def _merge(self, source: str, target: str) -> None:

@@ -2,265 +2,178 @@
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from core.online.tables import COUNT
 from service.store.connection import Client
 from service.store.erasures.records import Erasures
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import DELETE_RATING, DELETE_USER
-from service.store.log.dead_letters import DeadLetter, DeadLetters
-from service.store.log.state import PartitionState
-from service.store.profiles.history_record import read_history, sequences
+from service.store.log.codec import DELETE_RATING, DELETE_USER, MERGE_USER, MOVE_USER
+from service.store.partitions import partition_of
+from tests.simulator.lane import Lane, LaneMoment
 from tests.simulator.ledger import Broken, Change, Ledger
-from tests.simulator.model import Logged, Model, Record, events_of
+from tests.simulator.model import Logged
+from tests.simulator.moves import check_moves
 from tests.simulator.store import content_of, replace_content
-
-
-@dataclass(frozen=True)
-class Position:
-    """How far the service is."""
-
-    epoch: int = 0
-    watermark: int = 0
-    sequence: int = 0
+from tests.simulator.trainer import check_models
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The store as it was once, and the whole log until then."""
+    """The store as it was once."""
 
     content: dict[bytes, bytes]
-    position: Position
-    log: tuple[Logged, ...]
-    entries: tuple[tuple[int, bytes], ...]
+    lanes: tuple[LaneMoment, ...]
 
 
 @dataclass
 class Observer:
-    """Keeps the log of a partition, which the learner trims, and checks that all only grows."""
+    """Sees all partitions of a namespace."""
 
     client: Client
-    keys: PartitionKeys
+    namespace: str
+    partitions: int
     ledger: Ledger
-    now: Position = Position()
-    log: list[Logged] = field(default_factory=list)
-    entries: list[tuple[int, bytes]] = field(default_factory=list)
-    """The entries of the log, each with the sequence of its last event."""
+    lanes: list[Lane] = field(init=False)
+    """One for each partition."""
 
-    letters: list[DeadLetter] = field(default_factory=list)
-    """What was set aside."""
-    flipped: set[tuple[int, bytes]] = field(default_factory=set)
-    """The damaged entries, each with the sequence of its last event."""
-    newest_told: int = 0
-    """The latest number that a client was told."""
-
-    @property
-    def dead(self) -> set[int]:
-        """The numbers of the events that were set aside."""
-        return {n for one in self.letters for n in range(one.first, one.last + 1)}
+    def __post_init__(self) -> None:
+        keys = [PartitionKeys(self.namespace, p) for p in range(self.partitions)]
+        self.lanes = [Lane(self.client, one, self.ledger) for one in keys]
 
     @property
     def is_learned(self) -> bool:
-        """Whether there is a learner, and nothing in the log waits for it."""
-        return self.now.epoch > 0 and self.now.watermark == self.now.sequence
+        """Whether nothing in any log waits."""
+        return all(lane.is_learned for lane in self.lanes)
+
+    @property
+    def log(self) -> list[Logged]:
+        """All events, one partition after the other."""
+        return [event for lane in self.lanes for event in lane.log]
+
+    def lane(self, user: str) -> Lane:
+        """Return the partition of a user."""
+        return self.lanes[partition_of(user, self.partitions)]
 
     def look(self) -> None:
-        """Look at the state, at what is new in the log, and at what clients were told."""
-        pipe = self.client.pipeline(transaction=False)
-        pipe.hmget(self.keys.state, "epoch", "watermark")
-        pipe.get(self.keys.sequence)
-        pipe.xrange(self.keys.log, min=f"{len(self.log) + 1}-0")
-        (epoch, watermark), sequence, entries = pipe.execute()
-        now = Position(*(int(n or 0) for n in (epoch, watermark, sequence)))
-        if now.epoch < self.now.epoch or now.watermark < self.now.watermark:
-            raise Broken(f"{now} after {self.now}")
-        for name, fields in entries:
-            self._append(int(name.partition(b"-")[0]), fields[b"d"])
-        if now.sequence != len(self.log) or now.watermark > now.sequence:
-            raise Broken(f"the log ends at {len(self.log)}, the state says {now}")
-        self.letters = DeadLetters(self.client, self.keys).all() if self.flipped else []
-        following = self.log[now.watermark : now.watermark + 1]
-        if now.epoch > max(self.now.epoch, 1) and following:
-            # the learner before may have been carrying it out
-            self.ledger.occurred["taken_over_at_a_change"] += following[0].is_change
-        self.now = now
-        self._check_told()
+        """Look at the state, at what is new in the logs, and at what clients were told."""
+        for lane in self.lanes:
+            lane.look()
+        for event, sequence in self.ledger.told:
+            self.lane(event.user).check_told(event, sequence)
+        self.ledger.told.clear()
+        for event, sequence in self.ledger.repeats:
+            self.lane(event.user).check_repeat(event, sequence)
+        self.ledger.repeats.clear()
 
     def check_read(self, user: str, through: int, items: list[int]) -> None:
         """Check an answer that claims to know a user's events up to one of them.
 
         After a rollback an api process may answer from what is lost until it notices.
         """
-        if self.ledger.occurred["rollback"]:
-            return
-        self.look()
-        if through > self.now.watermark:
-            raise Broken(f"an answer has seen event {through}, learned are {self.now.watermark}")
-        model = Model(self.log[:through], self.dead)
-        known = [model.items(user)]
-        for event in self.log[through:]:
-            model.learn(event)
-            known.append(model.items(user))
-        if {*items} not in known:
-            raise Broken(f"{user} has {items} after event {through}, not {known[0]} or later")
-        self.ledger.occurred["read"] += 1
+        if not self.ledger.occurred["rollback"]:
+            self.look()
+            self.lane(user).check_read(user, through, items)
 
-    def check_learned(self, sequence: int) -> None:
+    def check_learned(self, sequences: Mapping[int, int]) -> None:
         """Check a receipt that claims that something is learned."""
         self.look()
-        if sequence > self.now.watermark and not self.ledger.occurred["rollback"]:
-            raise Broken(f"{sequence} is said to be learned, learned are {self.now.watermark}")
+        for partition, sequence in sequences.items():
+            learned = self.lanes[partition].now.watermark
+            if sequence > learned and not self.ledger.occurred["rollback"]:
+                raise Broken(f"{sequence} is said to be learned, learned are {learned}")
 
     def flip(self, rng: random.Random, *, is_checked: bool) -> bool:
-        """Flip a bit of an entry that waits to be learned; return False if none waits.
-
-        An entry that is not ``is_checked`` has no checksum, as those of earlier versions.
-        """
+        """Flip a bit of an entry that waits to be learned; return False if none waits."""
         self.look()
-        entries = self.client.xrange(self.keys.log)
-        if not entries:
-            return False
-        name, fields = rng.choice(entries)
-        damaged, bit = bytearray(fields[b"d"]), rng.randrange(8 * len(fields[b"d"]))
-        damaged[bit // 8] ^= 1 << bit % 8
-        fields[b"d"] = bytes(damaged)
-        if not is_checked:
-            fields.pop(b"c", None)
-        self.flipped.add((int(name.partition(b"-")[0]), fields[b"d"]))
-        with self.client.pipeline() as pipe:
-            pipe.delete(self.keys.log)
-            for one, content in entries:
-                pipe.xadd(self.keys.log, content, id=one)
-            pipe.execute()
-        return True
+        return rng.choice(self.lanes).flip(rng, is_checked=is_checked)
 
     def keep(self) -> Moment:
         """Return the store as it is now."""
         self.look()
-        content = content_of(self.client)
-        return Moment(content, self.now, tuple(self.log), tuple(self.entries))
+        return Moment(content_of(self.client), tuple(lane.keep() for lane in self.lanes))
 
     def bring_back(self, moment: Moment) -> bool:
         """Start the store anew as it was at a moment; return whether anything is lost by that."""
         self.look()
         replace_content(self.client, moment.content)
-        is_loss = self.now != moment.position
-        self.now, self.log, self.entries = moment.position, [*moment.log], [*moment.entries]
-        self.ledger.lost({event.time_ms for event in self.log})
-        return is_loss
+        pairs = zip(self.lanes, moment.lanes, strict=True)
+        losses = [lane.bring_back(before) for lane, before in pairs]
+        self.ledger.lost({event.time_ms for event in self.log if not event.is_copy})
+        return any(losses)
 
     def check(self) -> Counter[str]:
         """Compare what is stored with what clients sent and were told.
 
         Return what became of events.
         """
-        self._check_log()
-        for letter in self.letters:
-            if (letter.last, letter.packed) not in self.flipped:
-                raise Broken(f"{letter} was set aside, but nothing is wrong with it")
-        model = Model(self.log, self.dead)
-        self._check_users(model)
+        self._check_changes()
+        self._check_events()
+        models = [lane.check() for lane in self.lanes]
+        check_moves(self.lanes, self.ledger)
+        check_models(self.client, self.namespace, self.item_ids())
         self._check_erasures()
-        state = PartitionState.of(self.client.hgetall(self.keys.state))
-        happened = model.happened
-        counted = ("learned", "repeats_dropped", "deletions", "moves", "dead_letters")
-        found = (
-            *(state.learned, state.duplicates, state.deletions, state.moves),
-            state.dead_letters,
-        )
-        if found != tuple(happened[name] for name in counted):
-            raise Broken(f"{state} after {len(self.log)} events: {happened}")
-        return happened
+        return sum((model.happened for model in models), Counter[str]())
 
     def item_ids(self) -> list[bytes]:
         """Return the id of each item, in the order of the numbers."""
-        names = NamespaceKeys(self.keys.namespace)
+        names = NamespaceKeys(self.namespace)
         ids: list[bytes] = self.client.lrange(names.item_ids, 0, -1)
         if {one: b"%d" % n for n, one in enumerate(ids)} != self.client.hgetall(names.item_numbers):
             raise Broken(f"the numbers of items are not those of {ids}")
         return ids
 
-    def _append(self, last: int, packed: bytes) -> None:
-        events = events_of(packed)
-        if last - len(events) != len(self.log):
-            raise Broken(f"{len(events)} events up to {last} follow the event {len(self.log)}")
-        self.entries.append((last, packed))
-        self.log += events
-
-    def _check_told(self) -> None:
-        """Whoever is told that an event is in the log finds it there, unless it was lost since."""
-        for event, sequence in self.ledger.told:
-            self.newest_told = sequence
-            if sequence <= len(self.log) and event.is_in(self.log[sequence - 1]):
-                if not isinstance(event, Change):
-                    event.is_promised = True
-            elif not self.ledger.occurred["rollback"]:
-                raise Broken(f"{event} was acknowledged as number {sequence}")
-        self.ledger.told.clear()
-
-    def _check_log(self) -> None:
-        """The log has what was sent, and what was promised; without a key only once."""
+    def _check_changes(self) -> None:
+        """The logs have the deletions and merges that were sent."""
         ids = [item.decode() for item in self.item_ids()]
-        changes = Counter(
-            Change(
-                one.kind,
-                one.user,
-                item=ids[one.item] if one.kind == DELETE_RATING else "",
-                target=one.target,
-            )
-            for one in self.log
-            if one.is_change
-        )
+        changes, moves = Counter[Change](), Counter[str]()
+        for one in self.log:
+            if one.kind == MOVE_USER:
+                moves[one.user] += 1
+            elif one.is_change:
+                item = _named(ids, one.item) if one.kind == DELETE_RATING else ""
+                changes[Change(one.kind, one.user, item=item, target=one.target)] += 1
         if not changes <= self.ledger.changes:
             raise Broken(f"the log has {changes}, sent were {self.ledger.changes}")
-        for one in self.log:
-            if one.is_change:
-                continue
+        sent = Counter[str]()
+        for change, n in self.ledger.changes.items():
+            if change.kind == MERGE_USER and self.lane(change.user) != self.lane(change.target):
+                sent[change.user] += n
+        if not moves <= sent:
+            raise Broken(f"the logs have the moves {moves}, sent were {sent}")
+
+    def _check_events(self) -> None:
+        """The logs have what was sent, and what was promised; without a key only once."""
+        ids = [item.decode() for item in self.item_ids()]
+        events = [one for one in self.log if not one.is_change and not one.is_copy]
+        for one in events:
             sent = self.ledger.events.get(one.time_ms)
-            found = one.user, ids[one.item], one.value
+            found = one.user, _named(ids, one.item), one.value
             if sent is None or found != (sent.user, sent.item, sent.rating):
                 raise Broken(f"the log has {found}, sent was {sent}")
-        times = Counter(event.time_ms for event in self.log)
+        times = Counter(event.time_ms for event in events)
         for event in self.ledger.events.values():
             if event.is_promised and not times[event.time_ms]:
                 raise Broken(f"{event} was acknowledged and is lost")
             if not event.has_key and times[event.time_ms] > 1:
                 raise Broken(f"{event} is in the log {times[event.time_ms]} times")
 
-    def _check_users(self, model: Model) -> None:
-        """Each user has the history and the row of the model; who is deleted has nothing."""
-        listed = {user.decode() for user in self.client.zrange(self.keys.users, 0, -1)}
-        if listed != model.users:
-            raise Broken(f"the users are {listed}, not {model.users}")
-        for user in {user for event in self.log for user in (event.user, event.target) if user}:
-            found, wanted = self._history(user), model.histories.get(user, [])
-            if found != wanted:
-                raise Broken(f"{user} has {found}, not {wanted}")
-            rated = self._rated(user)
-            if rated != model.rated[user]:
-                raise Broken(f"the row of {user} has {rated} ratings, not {model.rated[user]}")
-
     def _check_erasures(self) -> None:
         """Each deletion of a user has ordered one erasure, in the step that put it into the log."""
-        due = Erasures(self.client, self.keys.namespace).due()
-        ordered = sorted((one.erasure.sequence, one.user) for one in due)
+        due = Erasures(self.client, self.namespace).due()
+        ordered = sorted((one.erasure.partition, one.erasure.sequence, one.user) for one in due)
         wanted = [
-            (sequence, event.user)
-            for sequence, event in enumerate(self.log, 1)
+            (partition, sequence, event.user)
+            for partition, lane in enumerate(self.lanes)
+            for sequence, event in enumerate(lane.log, 1)
             if event.kind == DELETE_USER
         ]
         if ordered != wanted:
             raise Broken(f"the erasures are {ordered}, the deletions {wanted}")
 
-    def _history(self, user: str) -> list[Record]:
-        history = read_history(self.client.get(self.keys.history(user)))
-        columns = (sequences(history), history["item"], history["value"], history["time_ms"])
-        return list(zip(*(column.tolist() for column in columns), strict=True))
 
-    def _rated(self, user: str) -> int:
-        """Return how many ratings the row of a user has learned; 0 without a row."""
-        row = self.client.get(self.keys.user_row(0, user))
-        return 0 if row is None else int(np.frombuffer(row, "<f4")[COUNT])
+def _named(ids: list[str], number: int) -> str:
+    """Return the id of an item; Broken if the log names a number that nobody has given out."""
+    if number >= len(ids):
+        raise Broken(f"the log names the item {number}, there are {len(ids)}")
+    return ids[number]

@@ -28,17 +28,18 @@ async def read(world: "World", users: Users, changes: ChangeFollower) -> None:
     """Read one user after the other, sometimes as of an event that was just acknowledged."""
     rng = world.scheduler.rng
     while True:
-        wanted = world.observer.newest_told if rng.random() < 0.5 else 0
+        user = f"u{rng.randrange(USERS)}"
+        partition = users.partition(user)
+        wanted = world.observer.lanes[partition].newest_told if rng.random() < 0.5 else 0
         try:
             async with asyncio.timeout(5.0):
-                await changes.reached(0, wanted)
-                user = f"u{rng.randrange(USERS)}"
+                await changes.reached(partition, wanted)
                 state = await users.get(user)
         except (TimeoutError, ServiceError):
             continue
         through = state.watermark
         if users.holds(user, state):
             # as Recommender does: a copy that nobody has dropped is as new as the feed
-            through = max(through, changes.watermark(0))
+            through = max(through, changes.watermark(partition))
         world.observer.check_read(user, max(through, wanted), state.preferences.seen.tolist())
         await asyncio.sleep(0.5 * rng.random())

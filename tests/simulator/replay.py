@@ -16,7 +16,10 @@ from tests.simulator.observer import Observer
 from tests.stored import values
 from tests.stored_transitions import stored as transitions
 
-OF_THE_WAY = ("log", "sequence", "changes", "lease", "append:", "transition", "dead")
+OF_THE_WAY = (
+    *("log", "sequence", "changes", "lease", "append:", "ids-noted", "last-move:"),
+    *("transition", "dead"),
+)
 """Beginnings of keys that tell how events came, or how they were cut into commits."""
 OF_LIVES = {b"epoch", b"machine", b"identity", b"newest_ms"}
 
@@ -29,17 +32,23 @@ def check_replay(client: Client, settings: Settings, observer: Observer) -> None
     for number, item in enumerate(observer.item_ids()):
         client.rpush(names.item_ids, item)
         client.hset(names.item_numbers, item, number)
-    feed, before, dead = Feed(client, again.namespace), 0, observer.dead
-    for last, packed in observer.entries:
-        if last in dead and before + 1 not in dead:
-            # a learner ended in the middle of it before it was damaged: no log can say that
-            return
-        feed.append_packed(b"damaged" if last in dead else packed, last - before)
-        before = last
-    learner = Learner(again, client, namespace, 0)
-    learner.drain()
-    learner.close()
-    found, wanted = (_learned(client, name) for name in (settings.namespace, again.namespace))
+    for partition, lane in enumerate(observer.lanes):
+        feed, before, dead = Feed(client, again.namespace, partition), 0, lane.dead
+        for last, packed in lane.entries:
+            if last in dead and before + 1 not in dead:
+                # a learner ended in the middle of it before it was damaged: no log can say that
+                break
+            feed.append_packed(b"damaged" if last in dead else packed, last - before)
+            before = last
+        else:
+            learner = Learner(again, client, namespace, partition)
+            learner.drain()
+            learner.close()
+            _compare(client, partition, settings, again)
+
+
+def _compare(client: Client, number: int, settings: Settings, again: Settings) -> None:
+    found, wanted = (_learned(client, one, number) for one in (settings, again))
     for key in found.keys() | wanted.keys():
         if found.get(key) != wanted.get(key):
             raise Broken(
@@ -47,20 +56,21 @@ def check_replay(client: Client, settings: Settings, observer: Observer) -> None
             )
 
 
-def _learned(client: Client, namespace: str) -> dict[str, Any]:
+def _learned(client: Client, settings: Settings, number: int) -> dict[str, Any]:
+    namespace = settings.namespace
     found = {
         name.decode(): value
         for (partition, name), value in values(client, namespace).items()
-        if partition == 0 and not name.decode().startswith(OF_THE_WAY)
+        if partition == number and not name.decode().startswith(OF_THE_WAY)
     }
     state = found["state"]
     found["state"] = {field: state[field] for field in state if field not in OF_LIVES}
-    window = PartitionReader(client, PartitionKeys(namespace, 0)).ids()
+    window = PartitionReader(client, PartitionKeys(namespace, number)).ids()
     lists = {number: (one.tag, _ids(one)) for number, one in window.lists.items()}
     return {
         **{name: value for name, value in found.items() if not name.startswith("dedupe")},
         "dedupe": (window.clock, lists),
-        "transitions": transitions(Feed(client, namespace)),
+        "transitions": transitions(Feed(client, namespace, number), settings),
     }
 
 

@@ -16,6 +16,7 @@ from service.store.identity.known import Known
 from service.store.identity.memory import Memory
 from service.store.log.append_queue import AppendQueue
 from service.store.log.changes import ChangeFollower
+from service.store.log.noted_ids import NotedIds
 from service.store.log.request_keys import RequestKeys
 from service.store.log.stream import LogWriter
 from service.store.namespace import open_namespace
@@ -26,6 +27,7 @@ from tests.simulator.boundary import AsyncClient, client_of
 from tests.simulator.clients import send
 from tests.simulator.reading import read, users_of
 from tests.simulator.scheduler import Process
+from tests.simulator.trainer import train
 
 if TYPE_CHECKING:
     from tests.simulator.world import World
@@ -57,18 +59,24 @@ class Stop:
         return False
 
 
-def learner(world: "World", process: Process) -> None:
-    """Learn the partition, or stand by."""
+def learner(world: "World", process: Process, partition: int) -> None:
+    """Learn a partition, or stand by."""
     client = client_of(world.boundary(process))
     with _ends(world):
         Leader(
             world.settings,
             client,
             open_namespace(client, world.settings),
-            0,
+            partition,
             follow=lambda *_: contextlib.nullcontext(),
             clock=lambda: world.scheduler.now,
         ).lead_on(Stop(process))
+
+
+def trainer(world: "World", process: Process) -> None:
+    """Publish and promote models."""
+    with _ends(world):
+        train(world, process)
 
 
 def api(world: "World", process: Process) -> None:
@@ -91,6 +99,7 @@ async def _api(world: "World", process: Process) -> None:
             max_bytes=settings.log_max_bytes,
             known=known,
             process_id=process.name,
+            noted=NotedIds.of(settings),
         )
         layout = OnlineModel(configs.online_config(settings, namespace)).layout
         changes = ChangeFollower(client, namespace.name, namespace.partitions, known=known)

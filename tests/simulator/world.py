@@ -1,10 +1,12 @@
 """One simulated service: its processes, its store, its clients, and what may go wrong."""
 
 import random
+import re
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from service.settings import Settings
@@ -22,13 +24,15 @@ from tests.simulator.store import replace_content
 
 NAMESPACE = "sim"
 LEASE_S = 2.0
+PROCESSES = 2
+"""Api processes, and learners of each partition."""
 CALM_S = 900.0
 """Seconds after the last fault within which everything must be learned and answered."""
 RESTART_S = 2.0
 """Longest time until a process that has ended is started again."""
 TRACED = 60
 """Calls that are told of a run that fails."""
-LEASE = b":lease\r\n"
+LEASE = re.compile(rb"\.(\d)\}:lease\r\n")
 WRITES = ("MULTI", "EVAL", "EVALSHA")
 
 
@@ -45,12 +49,16 @@ class Plan:
     """How many bits of the log are flipped: one of these."""
     jumps: tuple[int, ...] = (0, 0, 1, 3)
     """How often the clock jumps: one of these."""
+    partitions: tuple[int, ...] = (1, 2)
+    """How many partitions there are: one of these."""
     remembers_h: float = 24.0
     """For how long event ids are remembered: less than a jump counts for is a bug to be found."""
     is_checked: bool = True
     """Entries whose bits are flipped have a checksum; without it they are learned as they are."""
     is_deaf: bool = False
     """A bug that must be found: copies of users are not told of changes."""
+    is_careless: bool = False
+    """A bug that must be found: a training does not ask whether its items are still the same."""
     broken: Rewrite | None = None
     """A bug that must be found: it makes something else of calls."""
 
@@ -73,6 +81,7 @@ class World:
         self.scheduler = Scheduler(rng)
         self.settings = Settings(
             namespace=NAMESPACE,
+            partitions=rng.choice(plan.partitions),
             data_dir=data_dir,
             lease_ms=int(1_000 * LEASE_S),
             dedupe_window=4_096,
@@ -86,8 +95,8 @@ class World:
         self.lines: list[Line] = []
         self.observer: Observer
         self.trace: deque[str] = deque(maxlen=TRACED)
-        self._url, self._keys = url, PartitionKeys(NAMESPACE, 0)
-        self._lease_kept_at, self._has_written, self._is_over = 0.0, False, False
+        self._url, self._has_written, self._is_over = url, False, False
+        self._lease_kept_at = [0.0] * self.settings.partitions
         self._started = self._digest = 0
 
     def now_ms(self) -> int:
@@ -106,8 +115,9 @@ class World:
         self._digest = zlib.crc32(told.encode(), self._digest)
         is_write = command in WRITES
         self._has_written |= is_write
-        if is_write and LEASE in data:
-            self._lease_kept_at = self.scheduler.now
+        lease = LEASE.search(data)
+        if is_write and lease:
+            self._lease_kept_at[int(lease[1])] = self.scheduler.now
 
     def run(self) -> Result:
         """Run until everything is told and learned; Broken if a promise is broken."""
@@ -115,10 +125,15 @@ class World:
             # the scripts too: whether the server knows one is part of a run
             replace_content(client, {})
             open_namespace(client, self.settings)
-            observer = self.observer = Observer(client, self._keys, self.ledger)
-            for role in (roles.api, roles.api, roles.learner, roles.learner):
-                self._start(role)
-            self._age_lease(client)
+            partitions = self.settings.partitions
+            observer = self.observer = Observer(client, NAMESPACE, partitions, self.ledger)
+            for _ in range(PROCESSES):
+                self._start("api", roles.api)
+                for partition in range(partitions):
+                    self._start(f"learner{partition}", partial(roles.learner, partition=partition))
+            self._start("trainer", roles.trainer)
+            for partition in range(partitions):
+                self._age_lease(client, partition)
             for _ in range(self.scheduler.rng.choice(self.plan.losses)):
                 self._lose_something(observer)
             for _ in range(self.scheduler.rng.choice(self.plan.flips)):
@@ -131,7 +146,7 @@ class World:
                 self.scheduler.close()
                 for line in self.lines:
                     line.close()
-            self.occurred["taken_over"] += observer.now.epoch - 1
+            self.occurred["taken_over"] += sum(lane.now.epoch - 1 for lane in observer.lanes)
             self.occurred += observer.check()
             check_replay(client, self.settings, observer)
         return Result(self.scheduler.steps, self.occurred, self._digest)
@@ -144,7 +159,8 @@ class World:
         def is_calm() -> bool:
             if self._looked(observer) > until:
                 raise Broken(
-                    f"{CALM_S:g} s after the last fault the service is at {observer.now}, "
+                    f"{CALM_S:g} s after the last fault the service is at "
+                    f"{[lane.now for lane in observer.lanes]}, "
                     f"and {self.ledger.unanswered} requests wait"
                 )
             return self.ledger.is_settled and observer.is_learned
@@ -158,7 +174,7 @@ class World:
             observer.look()
         return self.scheduler.now
 
-    def _start(self, role: Callable[["World", Process], None]) -> None:
+    def _start(self, name: str, role: Callable[["World", Process], None]) -> None:
         """Start a process, and another one whenever it has ended."""
         self._started += 1
 
@@ -170,15 +186,16 @@ class World:
             finally:
                 if not self._is_over:
                     pause_s = RESTART_S * self.scheduler.rng.random()
-                    self.scheduler.later(pause_s, lambda: self._start(role))
+                    self.scheduler.later(pause_s, lambda: self._start(name, role))
 
-        self.scheduler.start(f"{role.__name__}-{self._started:04}", body)
+        self.scheduler.start(f"{name}-{self._started:04}", body)
 
-    def _age_lease(self, client: Client) -> None:
-        """Let the lease expire by the clock of the simulation."""
-        if self.scheduler.now - self._lease_kept_at > LEASE_S:
-            self.occurred["lease_expired"] += bool(client.delete(self._keys.lease))
-        self.scheduler.later(LEASE_S / 4, lambda: self._age_lease(client))
+    def _age_lease(self, client: Client, partition: int) -> None:
+        """Let a lease expire by the clock of the simulation."""
+        if self.scheduler.now - self._lease_kept_at[partition] > LEASE_S:
+            lease = PartitionKeys(NAMESPACE, partition).lease
+            self.occurred["lease_expired"] += bool(client.delete(lease))
+        self.scheduler.later(LEASE_S / 4, lambda: self._age_lease(client, partition))
 
     def _flip_a_bit(self, observer: Observer) -> None:
         """Flip a bit of an entry in the log, as soon as there is one."""
