@@ -61,8 +61,8 @@ class Limits(BaseModel):
     """Maximum number of WebSockets (`/v1/events/ws`) of each api process; then 503."""
     message_bytes: Annotated[int, Field(ge=1024, le=16 << 20)] = 256 << 10
     """Maximum bytes of a message of a WebSocket; a longer message closes it with 1009. For each
-    WebSocket, an api process may hold three times as many bytes. It also holds the events that it
-    decodes: fewer than twice ``max_array`` at a time.
+    WebSocket, an api process may hold up to three times this number of bytes, and besides fewer
+    than 2 x ``max_array`` decoded events.
     """
     count_loopback: bool = False
     """Whether the limits for addresses also apply to loopback. Then all clients of a proxy on

@@ -107,7 +107,7 @@ class Settings(BaseSettings):
     ``rediss://`` the connection is encrypted, and the certificate must name the host. With
     ``redis+sentinel://SENTINEL,SENTINEL/GROUP`` the sentinels say which server is the primary."""
     redis_password: str | None = None
-    """Password of the given server, if it is not in ``redis_url``. The URL may name the user."""
+    """Password of your own server, if it is not in ``redis_url``. The URL may name the user."""
     redis_ca_file: Path | None = None
     """PEM file with the certificate of the authority that signed the certificate of a server at
     ``rediss://``. Authorities that the system trusts are accepted too."""
@@ -116,7 +116,8 @@ class Settings(BaseSettings):
     redis_key_file: Path | None = None
     """PEM file with the key of the certificate in ``redis_cert_file``."""
     redis_without_password: bool = False
-    """Whether to use a given server on another machine although it needs no password."""
+    """Whether to use a server of your own (``redis_url``) on another machine even if it requires no
+    password."""
     data_dir: Path = Path("hedgerow-data")
     """Directory for the files of the private server. Only one ``serve`` at a time can use it."""
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 100
@@ -270,10 +271,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Log lines of this severity and of higher ones are printed."""
     log_requests: Literal["none", "named", "all"] = "none"
-    """Which requests have lines in the logs, of the api process (``request_answered``) and of the
-    learner that has learned their events (``events_learned``): ``named``, those with a header
-    ``X-Request-Id``; ``all``.
-    """
+    """Which requests are logged: ``none``; ``named``, those with a header ``X-Request-Id``; or
+    ``all``. The api process writes ``request_answered``, and the learner ``events_learned`` when it
+    has learned their events."""
     traces_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """URL to which spans of OpenTelemetry are sent, by OTLP over HTTP, such as
     ``http://127.0.0.1:4318/v1/traces``; without it no spans are made. Needs the extra ``otel``."""

@@ -25,8 +25,9 @@ Secrets may be in files: `{PREFIX}REDIS_URL_FILE`, `{PREFIX}JOBS_REDIS_URL_FILE`
 `{PREFIX}REDIS_PASSWORD_FILE` and `{API_KEY_NAME}_FILE` name files that contain the URL, the
 password or the key. Files are safer, because other processes can often read the environment. If a
 variable and its file are both given, the service does not start. The processes that the service
-starts read the same files, so leave the files in place while it runs. All other secrets, such as
-those in `hedgerow.toml` or from a pipe, are in the environment of these processes.
+starts read the same files, so leave the files in place while it runs. Secrets from elsewhere
+(`hedgerow.toml`, or a `_FILE` that is a pipe and can be read only once) are passed to these
+processes in their environment.
 """
 
 KINDS_TEXT = f"""
