@@ -8,6 +8,9 @@ import asyncio
 import ipaddress
 import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from time import time
 from typing import Any, NamedTuple
@@ -16,7 +19,7 @@ import httpx
 
 from service.errors import InvalidWebhook
 from service.serving.webhooks.signing import signed
-from service.store.webhooks.records import Delivery, Webhook
+from service.store.webhooks.records import MOST, Delivery, Webhook
 
 TIMEOUT_S = 10.0
 """Time that a receiver has for its answer, from the look-up of its name on."""
@@ -87,13 +90,15 @@ class Receivers:
     def __init__(self, *, to_private: bool, timeout_s: float = TIMEOUT_S) -> None:
         self._to_private, self._timeout_s = to_private, timeout_s
         self._client: httpx.AsyncClient | None = None
+        # look-ups that take long keep nothing else of this process waiting
+        self._names = ThreadPoolExecutor(MOST, "receiver-names")
 
     async def post(self, webhook: Webhook, delivery: Delivery) -> Outcome:
         """Send a delivery once and return how it went."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._post(webhook, delivery)
-        except TimeoutError:
+        except (TimeoutError, httpx.TimeoutException):
             return Outcome(None, f"no answer within {self._timeout_s:g} seconds")
         except InvalidWebhook as error:
             return Outcome(None, error.detail)
@@ -107,39 +112,56 @@ class Receivers:
 
     async def close(self) -> None:
         """Close what is open."""
+        self._names.shutdown(wait=False, cancel_futures=True)
         if self._client is not None:
             await self._client.aclose()
 
     async def _post(self, webhook: Webhook, delivery: Delivery) -> Outcome:
         check_url(webhook.url, to_private=self._to_private)
         url = httpx.URL(webhook.url)
-        address = await self._address(url)
+        addresses = await self._addresses(url)
         body = delivery.body.encode()
         headers = signed(webhook.secret, delivery.id, int(time()), body)
         headers |= {"content-type": "application/json", "user-agent": AGENT}
         headers["host"] = url.netloc.decode()
-        asked = self._opened().stream(
-            "POST",
-            url.copy_with(host=str(address)),
-            content=body,
-            headers=headers,
-            # the name that the certificate must have
-            extensions={"sni_hostname": url.raw_host.decode()},
-        )
-        # the body of the answer is not read
-        async with asked as answer:
-            return _outcome(answer)
+        requests = [
+            self._opened().build_request(
+                "POST",
+                url.copy_with(host=str(address)),
+                content=body,
+                headers=headers,
+                # one that does not answer leaves time for the others
+                timeout=httpx.Timeout(self._timeout_s, connect=self._timeout_s / len(addresses)),
+                # the name that the certificate must have
+                extensions={"sni_hostname": url.raw_host.decode()},
+            )
+            for address in addresses
+        ]
+        for request in requests[:-1]:
+            with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                return await self._sent(request)
+        return await self._sent(requests[-1])
 
-    async def _address(self, url: httpx.URL) -> Address:
-        """Return the address of a host; InvalidWebhook if it has none that may be asked."""
-        port = url.port or _PORTS[url.scheme]
-        loop = asyncio.get_running_loop()
-        found: Any = await loop.getaddrinfo(url.raw_host, port, type=socket.SOCK_STREAM)
+    async def _sent(self, request: httpx.Request) -> Outcome:
+        answer = await self._opened().send(request, stream=True)
+        # its body is not read
+        await answer.aclose()
+        return _outcome(answer)
+
+    async def _addresses(self, url: httpx.URL) -> list[Address]:
+        """Return the addresses of a host; InvalidWebhook if it has none that may be asked."""
+        asked = partial(
+            socket.getaddrinfo,
+            url.raw_host,
+            url.port or _PORTS[url.scheme],
+            type=socket.SOCK_STREAM,
+        )
+        found: Any = await asyncio.get_running_loop().run_in_executor(self._names, asked)
         addresses = [ipaddress.ip_address(one[4][0].partition("%")[0]) for one in found]
-        for address in addresses:
-            if self._to_private or is_public(address):
-                return address
-        raise InvalidWebhook(f"the host has private addresses only: that needs {TO_PRIVATE}")
+        allowed = [one for one in addresses if self._to_private or is_public(one)]
+        if not allowed:
+            raise InvalidWebhook(f"the host has private addresses only: that needs {TO_PRIVATE}")
+        return allowed
 
     def _opened(self) -> httpx.AsyncClient:
         if self._client is None:

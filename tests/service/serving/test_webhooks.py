@@ -1,7 +1,10 @@
 """What happens reaches webhooks: signed, once, in spite of failures, and nowhere it must not."""
 
 import asyncio
+import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from structlog.testing import capture_logs
 from service.errors import InvalidWebhook
 from service.serving.alarms import Alarm
 from service.serving.webhooks.news import Records, Settling
-from service.serving.webhooks.receivers import Receivers, check_url
+from service.serving.webhooks.receivers import Outcome, Receivers, check_url
 from service.serving.webhooks.sender import LEASE_MS, WebhookSender, WebhookStore
 from service.store.clock import now_ms
 from service.store.experiments import Arm, Experiments
@@ -433,6 +436,60 @@ def test_addresses_of_the_internet_are_allowed() -> None:
     for url in ("https://ops.example/a?b=c", "https://8.8.8.8/", "https://[2606:4700::1]:8443/"):
         check_url(url, to_private=False)
     check_url("http://10.0.0.1:9000/", to_private=True)
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Sequence[str]]], None]:
+    """Makes the name server answer with addresses for ops.example."""
+    real = socket.getaddrinfo
+
+    def answer(addresses: Callable[[], Sequence[str]]) -> None:
+        def found(host: Any, port: Any, *more: Any, **named: Any) -> Any:
+            if host != b"ops.example":
+                return real(host, port, *more, **named)
+            return [one for name in addresses() for one in real(name, port, *more, **named)]
+
+        monkeypatch.setattr(socket, "getaddrinfo", found)
+
+    return answer
+
+
+def test_each_address_of_a_receiver_is_tried(names: Any, sending: Sending) -> None:
+    with Receiver() as receiver:
+        # nothing listens at the first
+        names(lambda: ["127.0.0.2", "127.0.0.1"])
+        webhook = sending.make(f"http://ops.example:{receiver.port}/")
+        sending.test(webhook)
+        sending.look()
+    assert [one.state for one in sending.of(webhook)] == ["delivered"]
+    assert len(receiver.received) == 1
+
+
+def test_names_that_are_looked_up_keep_nothing_else_waiting(names: Any) -> None:
+    may_answer = threading.Event()
+
+    def after_long() -> list[str]:
+        may_answer.wait()
+        return []
+
+    async def look_up() -> Outcome:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        receivers = Receivers(to_private=True)
+        webhook = Webhook("0123456789", "", "https://ops.example/", (), "whsec_AAAA", 0)
+        post = receivers.post(webhook, new_delivery(webhook.id, TEST, "{}"))
+        posting = asyncio.create_task(post)
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(5):
+                await asyncio.to_thread(int)
+        finally:
+            may_answer.set()
+        outcome = await posting
+        await receivers.close()
+        return outcome
+
+    names(after_long)
+    assert asyncio.run(look_up()).error
 
 
 def test_the_certificate_of_a_receiver_is_checked_by_its_name(
