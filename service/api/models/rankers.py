@@ -24,7 +24,7 @@ UNJUDGED = (
 )
 
 
-MIXED = "Makes one list of those of the rankers."
+MIXED = "Merges the lists of the rankers into one."
 
 
 class Ranker(OfModel):
