@@ -38,6 +38,7 @@ EVENTS = {
     "this sequence",
     "experiment_stopped": "an arm of an experiment lost more than its guardrail allows",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
+    "ingest_not_held": "the broker may give messages again that `hedgerow ingest` still works on",
     "ingest_partitions": "Kafka gave partitions to this `hedgerow ingest`, or took them away",
     "ingest_started": "`hedgerow ingest` reads its stream",
     "ingest_waits": "the broker or the service is away; `hedgerow ingest` tries again",

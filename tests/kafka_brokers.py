@@ -38,6 +38,7 @@ def _library() -> Any:
         ("rd_kafka_mock_topic_create", number, [pointer, text, number, number]),
         ("rd_kafka_mock_broker_set_down", number, [pointer, ctypes.c_int32]),
         ("rd_kafka_mock_broker_set_up", number, [pointer, ctypes.c_int32]),
+        ("rd_kafka_mock_broker_set_rtt", number, [pointer, ctypes.c_int32, number]),
         (
             "rd_kafka_mock_push_request_errors_array",
             None,
@@ -86,6 +87,10 @@ class KafkaBrokers:
     def come_back(self) -> None:
         """Take connections again."""
         self._library.rd_kafka_mock_broker_set_up(self._brokers, 1)
+
+    def answer_slowly(self, ms: int) -> None:
+        """Answer each request after this time."""
+        self._library.rd_kafka_mock_broker_set_rtt(self._brokers, 1, ms)
 
     def refuse(self, request: int, *codes: int) -> None:
         """Answer the next requests of a kind with these errors."""

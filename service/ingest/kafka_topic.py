@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -55,6 +55,13 @@ class KafkaOptions:
     batch: int = 500
     dead_topic: str = "hedgerow.dead-letters"
     properties: Path | None = None
+
+
+class _Letter(NamedTuple):
+    """A dead letter, as Kafka gets it."""
+
+    body: bytes
+    headers: dict[str, str]
 
 
 class Away(Exception):
@@ -165,9 +172,10 @@ class KafkaTopic:
 
     async def finish(self, answered: Sequence[tuple[Delivered, Answer]]) -> AsyncIterator[Answer]:
         """Set aside what is not stored whole, and commit what lies before the next messages."""
-        for delivered, answer in answered:
-            if not answer.is_whole:
-                await self._set_aside(delivered, answer)
+        letters = [self._letter(*one) for one in answered if not one[1].is_whole]
+        while letters:
+            refused = await asyncio.to_thread(self._publish, letters)
+            letters = [self._shorter(letter, error) for letter, error in refused]
         await self._ask(self._commit, [delivered for delivered, _ in answered])
         for _, answer in answered:
             yield answer
@@ -225,38 +233,49 @@ class KafkaTopic:
                 if one.error is not None:
                     raise Away(one.error.str())
 
-    async def _set_aside(self, delivered: Delivered, answer: Answer) -> None:
-        message = self.message(delivered)
-        letter = dead_letter(message, answer)
+    def _letter(self, delivered: Delivered, answer: Answer) -> _Letter:
+        letter = dead_letter(self.message(delivered), answer)
+        where = f"{delivered.topic()}/{delivered.partition()}/{delivered.offset()}"
         headers = {
             "Hedgerow-Code": letter.code,
             "Hedgerow-Reason": letter.reason,
-            "Hedgerow-Message": f"{delivered.topic()}/{delivered.partition()}/{delivered.offset()}",
+            "Hedgerow-Message": where,
         }
-        body = letter.body
-        while (error := await asyncio.to_thread(self._published, body, headers)) is not None:
-            if error.code() != KafkaError.MSG_SIZE_TOO_LARGE or not body:
-                self._raise_denied(error)
-                raise Away(f"a dead letter is refused: {error.str()}")
-            headers["Hedgerow-Length"] = str(len(letter.body))
-            body = body[: len(body) // 2]
+        return _Letter(letter.body, headers)
 
-    def _published(self, body: bytes, headers: Mapping[str, str]) -> KafkaError | None:
-        """Publish a dead letter; return what Kafka says against it."""
-        errors: list[KafkaError | None] = []
-        packed: list[tuple[str, str | bytes | None]] = [*headers.items()]
-        try:
-            self._producer.produce(
-                self._options.dead_topic,
-                body,
-                headers=packed,
-                on_delivery=lambda error, _: errors.append(error),
-            )
-        except KafkaException as refused:
-            error: KafkaError = refused.args[0]
-            return error
+    def _shorter(self, letter: _Letter, error: KafkaError) -> _Letter:
+        """Return the beginning of a letter that is too long; raise what else Kafka says of it."""
+        if error.code() != KafkaError.MSG_SIZE_TOO_LARGE or not letter.body:
+            self._raise_denied(error)
+            raise Away(f"a dead letter is refused: {error.str()}")
+        headers = {"Hedgerow-Length": str(len(letter.body))} | letter.headers
+        return _Letter(letter.body[: len(letter.body) // 2], headers)
+
+    def _publish(self, letters: Sequence[_Letter]) -> list[tuple[_Letter, KafkaError]]:
+        """Publish dead letters; return those that are refused, and what Kafka says against them."""
+        refused: list[tuple[_Letter, KafkaError]] = []
+        for letter in letters:
+            try:
+                self._produce(letter, refused)
+            except BufferError:
+                # as many wait as the library takes
+                self._producer.flush()
+                self._produce(letter, refused)
+        # all together: one by one each would wait for an answer
         self._producer.flush()
-        return errors[0]
+        return refused
+
+    def _produce(self, letter: _Letter, refused: list[tuple[_Letter, KafkaError]]) -> None:
+        def note(error: KafkaError | None, _: Delivered) -> None:
+            if error is not None:
+                refused.append((letter, error))
+
+        headers: list[tuple[str, str | bytes | None]] = [*letter.headers.items()]
+        topic = self._options.dead_topic
+        try:
+            self._producer.produce(topic, letter.body, headers=headers, on_delivery=note)
+        except KafkaException as error:
+            refused.append((letter, error.args[0]))
 
     # --- what the library tells ----------------------------------------------------------------
 

@@ -40,7 +40,7 @@ async def _work(source: Source, service: Service, meters: Meters, stop: asyncio.
                 logger().info("ingest_started", **source.about)
                 while not stop.is_set():
                     try:
-                        await _batch(stream, service, meters)
+                        await bring_batch(stream, service, meters)
                     except source.away as error:
                         if stream.is_closed:
                             raise
@@ -55,19 +55,24 @@ async def _wait(source: Source, error: Exception) -> None:
     await asyncio.sleep(PAUSE_S)
 
 
-async def _batch(stream: Stream[Any], service: Service, meters: Meters) -> None:
+async def bring_batch(stream: Stream[Any], service: Service, meters: Meters) -> None:
+    """Bring what the stream has next."""
     delivered = await stream.next()
     if not delivered:
         return
     holding = asyncio.ensure_future(stream.hold(delivered))
     try:
         answers = await service.answers([stream.message(one) for one in delivered])
+        # still held: setting many aside takes its time
+        async for answer in stream.finish([*zip(delivered, answers, strict=True)]):
+            meters.count(INGESTED, _outcome(answer)).add()
     finally:
         holding.cancel()
         # what it has begun ends first
         await asyncio.wait([holding])
-    async for answer in stream.finish([*zip(delivered, answers, strict=True)]):
-        meters.count(INGESTED, _outcome(answer)).add()
+        if not holding.cancelled() and (error := holding.exception()) is not None:
+            # they may come again, which counts once; what is wrong is met at the next read, too
+            logger().warning("ingest_not_held", detail=said(error))
 
 
 def _outcome(answer: Answer) -> str:

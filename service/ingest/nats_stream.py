@@ -104,7 +104,8 @@ class NatsStream:
         while True:
             await asyncio.sleep(self._options.ack_wait_s / 3)
             for message in messages:
-                await message.in_progress()
+                if not message.is_acked:
+                    await message.in_progress()
 
     async def finish(self, answered: Sequence[tuple[Msg, Answer]]) -> AsyncIterator[Answer]:
         """Acknowledge messages; one whose dead letter is refused comes again."""

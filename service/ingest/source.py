@@ -71,7 +71,7 @@ def dead_letter(message: Message, answer: Answer) -> DeadLetter:
     return DeadLetter(code, reason[:REASON_LENGTH], body)
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """Return what an error says, or its name: some libraries say nothing."""
     return str(error) or type(error).__name__
 

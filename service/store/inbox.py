@@ -7,7 +7,8 @@ it; what a process held when it died goes to another one after a while.
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import redis.asyncio
@@ -64,28 +65,33 @@ class Inbox:
 
     async def close(self) -> None:
         """Leave the group; what is still held goes to another process later."""
-        with store_errors():
-            for keys in self._keys:
+        for keys in self._keys:
+            async with self._made_again():
                 held = await self._client.xpending_range(
                     keys.inbox, GROUP, min="-", max="+", count=1, consumername=self._me
                 )
                 if not held:
                     await self._client.xgroup_delconsumer(keys.inbox, GROUP, self._me)
 
-    async def read(self, most: int, wait_s: float) -> list[Entry]:
-        """Return entries that nobody holds, the oldest first; none if none came for a moment."""
-        streams: dict[Any, Any] = {keys.inbox: ">" for keys in self._keys}
+    @asynccontextmanager
+    async def _made_again(self) -> AsyncIterator[None]:
+        """Make what somebody removed meanwhile; what was in it is gone."""
         with store_errors():
             try:
-                found: Any = await self._client.xreadgroup(
-                    GROUP, self._me, streams, count=most, block=int(wait_s * 1000)
-                )
+                yield
             except redis_errors.ResponseError as error:
                 if not str(error).startswith("NOGROUP"):
                     raise
-                # somebody removed the stream
                 await self.open()
-                return []
+
+    async def read(self, most: int, wait_s: float) -> list[Entry]:
+        """Return entries that nobody holds, the oldest first; none if none came for a moment."""
+        streams: dict[Any, Any] = {keys.inbox: ">" for keys in self._keys}
+        found: Any = None
+        async with self._made_again():
+            found = await self._client.xreadgroup(
+                GROUP, self._me, streams, count=most, block=int(wait_s * 1000)
+            )
         return [
             _entry(self._number[key], one, fields)
             for key, entries in found or ()
@@ -96,12 +102,12 @@ class Inbox:
         """Return entries that another process has held for too long."""
         entries: list[Entry] = []
         for partition, keys in enumerate(self._keys):
-            with store_errors():
+            async with self._made_again():
                 answer: Any = await self._client.xautoclaim(
                     keys.inbox, GROUP, self._me, self._patience_ms, count=most
                 )
-            # one without fields was removed meanwhile
-            entries += [_entry(partition, one, fields) for one, fields in answer[1] if fields]
+                # one without fields was removed meanwhile
+                entries += [_entry(partition, one, fields) for one, fields in answer[1] if fields]
         return entries
 
     async def hold(self, entries: Sequence[Entry]) -> None:
@@ -109,7 +115,7 @@ class Inbox:
         for partition, keys in enumerate(self._keys):
             ids: Any = [one.id for one in entries if one.partition == partition]
             if ids:
-                with store_errors():
+                async with self._made_again():
                     await self._client.xclaim(
                         keys.inbox, GROUP, self._me, min_idle_time=0, message_ids=ids, justid=True
                     )

@@ -128,6 +128,20 @@ def test_a_commit_that_is_refused_is_made_again(brokers: KafkaBrokers, bringing:
     assert bringing.recorded() == Counter(pair for pair, _ in told)
 
 
+def test_a_batch_of_dead_letters_does_not_exclude_from_the_group(
+    brokers: KafkaBrokers, bringing: Bringing
+) -> None:
+    n = 50
+    brokers.publish("events", [b"{%d" % i for i in range(n)])
+    # one by one the letters would take longer than a member may be without asking for messages
+    brokers.answer_slowly(200)
+    bringing.role("ingest", "max.poll.interval.ms=4000")
+    wait_until(lambda: left(brokers) == 0)
+    brokers.answer_slowly(0)
+    letters = brokers.messages("hedgerow.dead-letters")
+    assert {one.value() for one in letters} == {b"{%d" % i for i in range(n)}
+
+
 def test_a_dead_letter_that_is_too_long_is_its_beginning(
     brokers: KafkaBrokers, bringing: Bringing
 ) -> None:
