@@ -1,5 +1,6 @@
 """Spans on their way to a collector, by OTLP over HTTP. Needs the extra `otel`."""
 
+import threading
 import time
 
 from opentelemetry import trace
@@ -20,11 +21,11 @@ _PARENT = TraceContextTextMapPropagator()
 class SentSpans:
     """Spans of one process; those that the collector does not take are dropped."""
 
-    def __init__(self, role: str, url: str) -> None:
+    def __init__(self, role: str, url: str, *, answer_s: float = SEND_S) -> None:
         resource = Resource.create({"service.name": "hedgerow", "hedgerow.role": role})
         # not the provider of the whole process: a framework would add spans of its own
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        exporter = OTLPSpanExporter(endpoint=url, timeout=SEND_S)
+        exporter = OTLPSpanExporter(endpoint=url, timeout=answer_s)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("hedgerow")
 
@@ -51,6 +52,9 @@ class SentSpans:
             span.set_status(trace.Status(StatusCode.ERROR))
         span.end(ends)
 
-    def close(self) -> None:
+    def close(self, within_s: float = SEND_S) -> None:
         """Send what is left, and give up on a collector that does not answer."""
-        self._provider.shutdown()
+        # beside: the library waits for each batch that is left, and this long for each of them
+        closing = threading.Thread(target=self._provider.shutdown, daemon=True)
+        closing.start()
+        closing.join(within_s)
