@@ -118,6 +118,7 @@ class Sentinel:
         primary: GivenServer,
         *,
         replicas: int = 0,
+        epoch: int = 0,
         tls: "Certificates | None" = None,
     ) -> None:
         directory.mkdir(parents=True)
@@ -137,6 +138,7 @@ class Sentinel:
             f"sentinel monitor {self.GROUP} {host} {primary.port} 1\n"
             f"sentinel down-after-milliseconds {self.GROUP} 500\n"
             f"sentinel failover-timeout {self.GROUP} 2000\n"
+            f"sentinel config-epoch {self.GROUP} {epoch}\n"
         )
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -5,7 +5,9 @@ Everything else is as with any server that was replaced: the identity that every
 what was lost.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -25,6 +27,15 @@ PATIENCE_S = 0.5
 OF_SENTINELS = {"sentinel_username": "username", "sentinel_password": "password"}
 """Parts of a URL's query that are for the sentinels, and what redis-py calls them."""
 NOT_THE_PRIMARY = "this server is not the primary any more; Sentinel says which one is"
+
+
+class _Said(NamedTuple):
+    """What a sentinel says of the primary."""
+
+    epoch: int
+    """The number of the failover that made it the primary."""
+    address: tuple[str, int]
+    is_down: bool
 
 
 class Watched(NamedTuple):
@@ -61,30 +72,47 @@ class Watched(NamedTuple):
         return cls(sentinels, group, tuple(options.items())), server
 
     def primary(self) -> tuple[str, int]:
-        """Ask one sentinel after the other for host and port of the primary."""
-        said = []
-        for host, port in self.sentinels:
-            retry = Retry(NoBackoff(), 0)
-            try:
-                with redis.Redis(host, port, retry=retry, **dict(self.options)) as sentinel:
-                    return _found(sentinel.sentinel_get_master_addr_by_name(self.group))
-            except (redis_errors.RedisError, OSError, LookupError) as error:
-                said.append(f"{host}:{port}: {error}")
-        raise redis_errors.ConnectionError(self._nobody_knows(said))
+        """Ask all sentinels at once for host and port of the primary; the latest one counts."""
+        with ThreadPoolExecutor(len(self.sentinels)) as asking:
+            return self._latest([*asking.map(self._said_by, self.sentinels)])
 
     async def primary_async(self) -> tuple[str, int]:
         """Ask as ``primary`` does."""
-        said = []
-        for host, port in self.sentinels:
-            retry = AsyncRetry(NoBackoff(), 0)
-            options = dict(self.options)
-            try:
-                async with redis.asyncio.Redis(
-                    host=host, port=port, retry=retry, **options
-                ) as sentinel:
-                    return _found(await sentinel.sentinel_get_master_addr_by_name(self.group))
-            except (redis_errors.RedisError, OSError, LookupError) as error:
-                said.append(f"{host}:{port}: {error}")
+        return self._latest(await asyncio.gather(*map(self._said_by_async, self.sentinels)))
+
+    def _said_by(self, address: tuple[str, int]) -> _Said | str:
+        """Return what a sentinel says, or why it says nothing."""
+        host, port = address
+        retry = Retry(NoBackoff(), 0)
+        try:
+            with redis.Redis(host, port, retry=retry, **dict(self.options)) as sentinel:
+                at = sentinel.sentinel_get_master_addr_by_name(self.group)
+                return _said(at, sentinel.sentinel_master(self.group))
+        except (redis_errors.RedisError, OSError, LookupError) as error:
+            return f"{host}:{port}: {error}"
+
+    async def _said_by_async(self, address: tuple[str, int]) -> _Said | str:
+        host, port = address
+        retry = AsyncRetry(NoBackoff(), 0)
+        options = dict(self.options)
+        try:
+            async with redis.asyncio.Redis(
+                host=host, port=port, retry=retry, **options
+            ) as sentinel:
+                at = await sentinel.sentinel_get_master_addr_by_name(self.group)
+                return _said(at, await sentinel.sentinel_master(self.group))
+        except (redis_errors.RedisError, OSError, LookupError) as error:
+            return f"{host}:{port}: {error}"
+
+    def _latest(self, answers: Sequence[_Said | str]) -> tuple[str, int]:
+        """Return what the sentinels know that heard of the last failover; others are cut off."""
+        known = [one for one in answers if isinstance(one, _Said)]
+        last = max((one.epoch for one in known), default=0)
+        up = [one.address for one in known if one.epoch == last and not one.is_down]
+        if up:
+            return up[0]
+        said = [one for one in answers if isinstance(one, str)]
+        said += [f"{one.address[0]}:{one.address[1]} is down" for one in known]
         raise redis_errors.ConnectionError(self._nobody_knows(said))
 
     def _nobody_knows(self, said: list[str]) -> str:
@@ -204,11 +232,14 @@ def _refuse_other(info: bytes) -> None:
         raise redis_errors.ConnectionError(NOT_THE_PRIMARY)
 
 
-def _found(address: Any) -> tuple[str, int]:
+def _said(address: Any, state: Any) -> _Said:
     if address is None:
         raise LookupError("knows no such group")
     host, port = address
-    return (host.decode() if isinstance(host, bytes) else str(host)), int(port)
+    found = (host.decode() if isinstance(host, bytes) else str(host)), int(port)
+    # while a failover ends, the address is already that of the new one
+    is_same = found == (state["ip"], state["port"])
+    return _Said(state["config-epoch"], found, is_same and (state["is_sdown"] or state["is_odown"]))
 
 
 def _address(text: str) -> tuple[str, int]:

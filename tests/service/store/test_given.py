@@ -1,5 +1,6 @@
 """Given servers: TLS, passwords and permissions; what is refused at the start, with words."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from service.ending import end_process
 from service.errors import Misconfigured, ServiceError, StoreUnavailable
@@ -16,6 +18,7 @@ from service.settings import Settings
 from service.settings_loading import load_settings
 from service.store.connection import connect, without_password
 from service.store.namespace import open_namespace
+from service.store.sentinel import Watched
 from service.store.server.given import check_given, is_far
 from tests.given_server import Certificates, GivenServer, Sentinel, needs_tls, says_loading
 from tests.server import wait_until
@@ -256,3 +259,27 @@ def test_servers_and_sentinels_that_speak_tls_are_used(
 def test_sentinels_that_have_gone_are_said_to_be_away() -> None:
     with pytest.raises(StoreUnavailable, match="no sentinel says"):
         is_far("redis+sentinel://127.0.0.1:1/shop")
+
+
+def test_the_sentinel_that_heard_of_the_last_failover_is_believed(tmp_path: Path) -> None:
+    with (
+        GivenServer(tmp_path / "before") as before,
+        GivenServer(tmp_path / "now") as now,
+        Sentinel(tmp_path / "cut-off", before, epoch=3) as cut_off,
+        Sentinel(tmp_path / "sentinel", now, epoch=4) as sentinel,
+    ):
+        hosts = f"127.0.0.1:{cut_off.port},127.0.0.1:{sentinel.port}"
+        watched, _ = Watched.by(f"redis+sentinel://{hosts}/{Sentinel.GROUP}")
+        assert watched.primary() == ("127.0.0.1", now.port)
+        assert asyncio.run(watched.primary_async()) == ("127.0.0.1", now.port)
+        now.stop()
+        wait_until(lambda: says_down(watched))
+
+
+def says_down(watched: Watched) -> bool:
+    """Whether no primary is named, because the one that counts is down."""
+    try:
+        watched.primary()
+    except redis.exceptions.ConnectionError as error:
+        return "is down" in str(error)
+    return False
