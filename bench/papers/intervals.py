@@ -41,12 +41,6 @@ def of_draws(values: F64) -> Estimate:
     return _student(values, float(values.std(ddof=1) / n**0.5) if n > 1 else 0.0)
 
 
-def of_points(values: F64) -> Estimate:
-    """Return the mean over the test points of one fit, whose number is large."""
-    mean, error = float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
-    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, len(values))
-
-
 def _student(values: F64, error: float) -> Estimate:
     n, mean = len(values), float(values.mean())
     half = float(student.ppf(0.975, n - 1)) * error if n > 1 else 0.0

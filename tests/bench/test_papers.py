@@ -9,7 +9,7 @@ import pytest
 
 from bench.papers.__main__ import main
 from bench.papers.charts import Chart
-from bench.papers.intervals import Estimate, of_draws, of_points, of_splits
+from bench.papers.intervals import Estimate, of_draws, of_splits
 from bench.papers.rows import Cell, agreement, as_json, markdown, truth, write_csv
 
 CELL = Cell("NN-APA", "Table 2", "ML-100K", "diag, k=5", "test MAE")
@@ -25,12 +25,6 @@ def test_splits_that_overlap_widen_the_interval():
 
 def test_one_repeat_has_no_width():
     assert of_splits(np.array([2.0]), 0.2) == Estimate.single(2.0) == of_draws(np.array([2.0]))
-
-
-def test_the_interval_over_points_is_that_of_a_mean():
-    estimate = of_points(np.array([0.0, 1.0] * 50))
-    assert (estimate.mean, estimate.repeats) == (0.5, 100)
-    assert estimate.high - 0.5 == pytest.approx(1.96 * 0.5 / np.sqrt(99))
 
 
 @pytest.mark.parametrize(
