@@ -37,7 +37,6 @@ def held(client: Client, name: str) -> dict[bytes, bytes]:
     return {key.partition(b":big-")[2]: client.get(key) or b"" for key in keys}
 
 
-@pytest.mark.slow
 def test_a_restore_that_is_killed_is_refused_until_it_is_done_again(
     room: Path, redis_url: str, namespace: str
 ) -> None:
